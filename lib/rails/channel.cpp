@@ -15,8 +15,8 @@ constexpr double deadline_s = 10;
 
 }  // namespace
 
-lane::lane(std::shared_ptr<open_transport> over, MPI_Comm comm, std::uint32_t number,
-           std::vector<int> members)
+rail_channel::rail_channel(std::shared_ptr<open_transport> over, MPI_Comm comm,
+                           std::uint32_t number, std::vector<int> members)
     : over_(std::move(over)),
       comm_(comm),
       number_(number),
@@ -26,8 +26,8 @@ lane::lane(std::shared_ptr<open_transport> over, MPI_Comm comm, std::uint32_t nu
   for (std::size_t r = 0; r < members_.size(); ++r) ranks_[std::size_t(members_[r])] = int(r);
 }
 
-transport::operation_ptr lane::send(int rank, int tag, std::vector<transport::piece> from,
-                                    std::shared_ptr<void> owner) {
+transport::operation_ptr rail_channel::send(int rank, int tag, std::vector<transport::piece> from,
+                                            std::shared_ptr<void> owner) {
   return over_->with([&](transport::transport& t) {
     auto op = t.send(peer_of(rank), tag, std::move(from), std::move(owner), number_);
     if (peer_of(rank) != t.rank()) ++sent_[std::size_t(rank)];
@@ -35,22 +35,23 @@ transport::operation_ptr lane::send(int rank, int tag, std::vector<transport::pi
   });
 }
 
-transport::operation_ptr lane::receive(int source, int tag, std::vector<transport::piece> to) {
+transport::operation_ptr rail_channel::receive(int source, int tag,
+                                               std::vector<transport::piece> to) {
   return over_->with([&](transport::transport& t) {
     return t.receive(peer_or_any(source), tag, std::move(to), number_);
   });
 }
 
-transport::operation_ptr lane::receive(int source, int tag,
-                                       std::function<transport::piece(std::int64_t)> allocate) {
+transport::operation_ptr rail_channel::receive(
+    int source, int tag, std::function<transport::piece(std::int64_t)> allocate) {
   return over_->with([&](transport::transport& t) {
     return t.receive(peer_or_any(source), tag, std::move(allocate), number_);
   });
 }
 
-void lane::close() {
+void rail_channel::close() {
   if (std::exchange(closed_, true)) return;
-  // Each rank learns how many messages are to come, and on how many ranks there are other lanes.
+  // Each rank learns how many messages are to come, and on how many ranks there are other channels.
   const bool spans = num_ranks() == over_->num_ranks();
   const int others = over_->begin_release(spans);
   std::vector<std::int64_t> mine;
@@ -81,14 +82,14 @@ void lane::close() {
   if (failed) throw error("another rank could not end its messages");
 }
 
-bool lane::leave() {
+bool rail_channel::leave() {
   closed_ = true;
   over_->with([&](transport::transport& t) { t.leave(number_); });
   return over_->release();
 }
 
 // Waits until `expected` messages have come and all of this rank's have left.
-void lane::empty(std::int64_t expected) {
+void rail_channel::empty(std::int64_t expected) {
   const double until_s = steady_clock_s() + deadline_s;
   over_->with([&](transport::transport& t) { t.drop(number_); });
   const auto done = [&](transport::transport& t) {

@@ -14,17 +14,17 @@
 
 namespace railpass::internal {
 
-/// Messages between the ranks of one communicator, separate from messages of other lanes. A
-/// communicator has a lane for the user's messages and a lane for messages of collectives. Ranks
-/// are ranks of the communicator. Several threads may use a lane.
-class lane {
+/// Messages between the ranks of one communicator, separate from messages of other channels. A
+/// communicator has a channel for the user's messages and a channel for messages of collectives.
+/// Ranks are ranks of the communicator. Several threads may use a channel.
+class rail_channel {
  public:
-  /// `members[r]` is the transport's rank of rank r. `number` belongs to no other lane on any of
-  /// the members. `comm` has the members in this order, and must live until the lane is closed; no
-  /// other communication may use `comm` during close(). MPI_COMM_NULL: a lane that leave() ends.
-  /// The caller holds the transport for the lane: see open_transport.
-  lane(std::shared_ptr<open_transport> over, MPI_Comm comm, std::uint32_t number,
-       std::vector<int> members);
+  /// `members[r]` is the transport's rank of rank r. `number` belongs to no other channel on any of
+  /// the members. `comm` has the members in this order, and must live until the channel is closed;
+  /// no other communication may use `comm` during close(). MPI_COMM_NULL: a channel that leave()
+  /// ends. The caller holds the transport for the channel: see open_transport.
+  rail_channel(std::shared_ptr<open_transport> over, MPI_Comm comm, std::uint32_t number,
+               std::vector<int> members);
 
   int num_ranks() const { return int(members_.size()); }
   open_transport& transport() const { return *over_; }
@@ -40,14 +40,14 @@ class lane {
   transport::operation_ptr receive(int source, int tag,
                                    std::function<transport::piece(std::int64_t)> allocate);
 
-  /// Ends the lane. Collective: blocks until all ranks have called and their messages have arrived.
-  /// Messages that were never received are dropped. The transport ends, too, if the lane has all of
-  /// its ranks and no rank uses another lane. Throws error on all ranks if messages have not
-  /// arrived 10 s after the last call, or if the transport has failed; the lane has ended then,
-  /// too.
+  /// Ends the channel. Collective: blocks until all ranks have called and their messages have
+  /// arrived. Messages that were never received are dropped. The transport ends, too, if the
+  /// channel has all of its ranks and no rank uses another channel. Throws error on all ranks if
+  /// messages have not arrived 10 s after the last call, or if the transport has failed; the
+  /// channel has ended then, too.
   void close();
 
-  /// Ends the lane without the other ranks. All messages that its ranks sent here were received,
+  /// Ends the channel without the other ranks. All messages that its ranks sent here were received,
   /// and no further message follows. Returns false if the transport cannot be used any more. Local.
   bool leave();
 

@@ -78,12 +78,12 @@ void open_transport::wait_for(MPI_Request& request) {
   }
 }
 
-std::optional<std::uint32_t> open_transport::new_lane() {
+std::optional<std::uint32_t> open_transport::new_channel() {
   const std::unique_lock lock = locked();
-  const auto number = std::uint64_t(++last_lane_) * std::uint64_t(num_ranks_) +
-                      std::uint64_t(rank_) + founding_lane + 1;
+  const auto number = std::uint64_t(++last_channel_) * std::uint64_t(num_ranks_) +
+                      std::uint64_t(rank_) + founding_channel + 1;
   if (number > std::numeric_limits<transport::channel>::max()) {
-    --last_lane_;
+    --last_channel_;
     return std::nullopt;
   }
   return std::uint32_t(number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A transport over real rails, shared by threads and by lanes of several communicators: who may use
-// it, and when it ends.
+// A transport over real rails, shared by threads and by channels of several communicators: who may
+// use it, and when it ends.
 #pragma once
 
 #include "lib/rails/posting.hpp"
@@ -71,22 +71,22 @@ class open_transport {
   /// the lock first, and makes MPI progress once after a sleep, which other ranks may need.
   void give_way(int empty);
 
-  /// Numbers of lanes, unique on all ranks. The first lane is for measuring; the second lane is for
-  /// the communicator that opened the transport. new_lane() returns a further number, or nothing if
-  /// no number is left.
-  static constexpr std::uint32_t measuring_lane = 0, founding_lane = 1;
-  std::optional<std::uint32_t> new_lane();
-  /// Announces a further lane. False if the transport has failed or, unless the first rank of the
-  /// lane `has_held` it, may be about to end.
+  /// Numbers of channels, unique on all ranks. The first channel is for measuring; the second
+  /// channel is for the communicator that opened the transport. new_channel() returns a further
+  /// number, or nothing if no number is left.
+  static constexpr std::uint32_t measuring_channel = 0, founding_channel = 1;
+  std::optional<std::uint32_t> new_channel();
+  /// Announces a further channel. False if the transport has failed or, unless the first rank of
+  /// the channel `has_held` it, may be about to end.
   bool hold(bool has_held);
-  /// The lane was not made, or has ended without the other ranks. False if the transport cannot be
-  /// used any more.
+  /// The channel was not made, or has ended without the other ranks. False if the transport cannot
+  /// be used any more.
   bool release();
-  /// A lane ends without the other ranks, so the last lane is unknown: the transport lives until
-  /// MPI ends.
+  /// A channel ends without the other ranks, so the last channel is unknown: the transport lives
+  /// until MPI ends.
   void keep();
-  /// A lane is about to end. Returns the number of other lanes on this rank. If the lane spans all
-  /// ranks, the transport may end with it, and takes no new lanes until end_release().
+  /// A channel is about to end. Returns the number of other channels on this rank. If the channel
+  /// spans all ranks, the transport may end with it, and takes no new channels until end_release().
   int begin_release(bool spans);
   void end_release(bool may_go_on);
 
@@ -124,7 +124,7 @@ class open_transport {
   std::optional<posting> posting_;
   int lanes_ = 0;
   bool offered_ = true, kept_ = false;
-  std::uint32_t last_lane_ = 0;
+  std::uint32_t last_channel_ = 0;
   std::atomic<int> locked_out_{0};  // threads that want the lock
   std::optional<waiting> waiting_;
   std::atomic<bool> closed_{false};

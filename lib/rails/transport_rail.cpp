@@ -24,18 +24,20 @@ post_result transport_rail::added(rail_token token, std::int64_t bytes, const Be
 post_result transport_rail::post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
                                       std::int64_t bytes, rail_token token) {
   return added(token, bytes, [&] {
-    return lane_->send(peer, tag, {{const_cast<std::byte*>(from), std::size_t(bytes)}});
+    return channel_->send(peer, tag, {{const_cast<std::byte*>(from), std::size_t(bytes)}});
   });
 }
 
 post_result transport_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byte* to,
                                          std::int64_t bytes, rail_token token) {
-  return added(token, bytes, [&] { return lane_->receive(peer, tag, {{to, std::size_t(bytes)}}); });
+  return added(token, bytes, [&] {
+    return channel_->receive(peer, tag, {{to, std::size_t(bytes)}});
+  });
 }
 
 int transport_rail::poll(std::span<rail_token> completed) {
   try {
-    return lane_->transport().with([&](transport::transport& t) {
+    return channel_->transport().with([&](transport::transport& t) {
       empty_polls_ = t.progress() ? 0 : empty_polls_ + 1;
       std::size_t found = 0;
       for (std::size_t i = 0; i < under_way_.size() && found < completed.size();) {
@@ -59,7 +61,7 @@ int transport_rail::poll(std::span<rail_token> completed) {
 
 void transport_rail::check_length(const transport::operation& ended, std::int64_t bytes) {
   if (!ended.truncated() && ended.bytes() == bytes) return;
-  unlike_ = "rank " + std::to_string(lane_->rank_of(ended.peer())) + " sent " +
+  unlike_ = "rank " + std::to_string(channel_->rank_of(ended.peer())) + " sent " +
             (ended.truncated() ? "more" : std::to_string(ended.bytes())) +
             " where this rank expects " + std::to_string(bytes) + " bytes";
   throw error(unlike_);
@@ -72,7 +74,7 @@ void transport_rail::fail(const std::exception& why) {
 
 void transport_rail::abandon() {
   under_way_.clear();
-  lane_->transport().with([this](transport::transport& t) {
+  channel_->transport().with([this](transport::transport& t) {
     t.fail(failure_.empty() ? "a collective was given up" : failure_);
   });
 }

@@ -22,7 +22,7 @@ class transport_rail {
   /// for: 4 made a pipelined broadcast of 1 MiB over two rails take 24 ms instead of 21.
   static constexpr int large_messages_at_once = 2;
 
-  explicit transport_rail(std::shared_ptr<lane> messages) : lane_(std::move(messages)) {}
+  explicit transport_rail(std::shared_ptr<rail_channel> messages) : channel_(std::move(messages)) {}
   transport_rail(const transport_rail&) = delete;
   transport_rail& operator=(const transport_rail&) = delete;
 
@@ -33,14 +33,14 @@ class transport_rail {
                            rail_token token);
   int poll(std::span<rail_token> completed);
   int pending() const { return static_cast<int>(under_way_.size()); }
-  void give_way() { lane_->transport().give_way(empty_polls_); }
+  void give_way() { channel_->transport().give_way(empty_polls_); }
   int error_code() const { return error_code_; }
   /// Gives up the transport, whether or not this rank has seen it fail: other ranks learn that this
   /// one cannot go on, and no memory of any message is touched any more.
   void abandon();
 
   /// The rails, as they were named.
-  const std::string& names() const { return lane_->transport().rails(); }
+  const std::string& names() const { return channel_->transport().rails(); }
   /// Message for the user about the last failure; empty: no failure.
   const std::string& failure() const { return failure_; }
   /// The message if error_code() is MPI_ERR_TRUNCATE, because a message had another length than its
@@ -59,7 +59,7 @@ class transport_rail {
   void check_length(const transport::operation& ended, std::int64_t bytes);
   void fail(const std::exception& why);
 
-  std::shared_ptr<lane> lane_;
+  std::shared_ptr<rail_channel> channel_;
   std::vector<message> under_way_;
   int empty_polls_ = 0;  // in a row
   int error_code_ = 0;

@@ -83,7 +83,7 @@ class session final : slot_tenant {
   void leave();
 
   /// From now on schedules run over rails instead of MPI's messages.
-  void run_over(std::shared_ptr<lane> messages);
+  void run_over(std::shared_ptr<rail_channel> messages);
 
   const tuned_contexts& contexts() const { return joint_; }
 
@@ -94,7 +94,7 @@ class session final : slot_tenant {
   struct rails_of_schedules {
     transport_rail rail;
     executor<transport_rail> runs;
-    explicit rails_of_schedules(std::shared_ptr<lane> messages)
+    explicit rails_of_schedules(std::shared_ptr<rail_channel> messages)
         : rail(std::move(messages)), runs(rail) {}
   };
 

@@ -166,7 +166,7 @@ void session::give_up_slot() {
   asks_for_memory_at_ = call_number_ + 1;
 }
 
-void session::run_over(std::shared_ptr<lane> messages) {
+void session::run_over(std::shared_ptr<rail_channel> messages) {
   over_rails_ = std::make_unique<rails_of_schedules>(std::move(messages));
 }
 

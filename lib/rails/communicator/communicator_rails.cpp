@@ -139,14 +139,15 @@ void take_place(MPI_Comm comm, process& p) {
   if (problem) std::rethrow_exception(problem);
 }
 
-std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const mpi_place& over,
-                                            const std::string& rails, const std::string& strategy) {
+std::shared_ptr<rail_channel> rails_for_collectives(MPI_Comm comm, process& p,
+                                                    const mpi_place& over, const std::string& rails,
+                                                    const std::string& strategy) {
   const double budget_s = p.values().rails_budget;
   const communicator_rails* const known = find_rails(comm);  // on all ranks, or none
   const rail_tenant who{.comm = comm, .of_collectives = &over};
   rail_place found = known && known->of_user ? place_beside(known->of_user, who, p, budget_s)
                                              : place_on(who, p, rails, strategy, budget_s);
-  const std::shared_ptr<lane> messages = found.messages;
+  const std::shared_ptr<rail_channel> messages = found.messages;
   try {
     on_all(comm, [&] { attribute_of(comm).of_collectives = std::exchange(found, {}); });
   } catch (...) {

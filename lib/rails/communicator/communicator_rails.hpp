@@ -37,11 +37,12 @@ void give_place(MPI_Comm comm,
 /// Takes the user's place away, even if this throws. Collective; throws error on all ranks.
 void take_place(MPI_Comm comm, process& p);
 
-/// The lane of collectives of `comm`: over the rails that open_rails has opened, or else over the
-/// named rails. If these must be opened, their MPI messages use the place `over`. The lane ends
-/// with `comm`. Makes no communicator. Collective; throws error on all ranks.
-std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const mpi_place& over,
-                                            const std::string& rails, const std::string& strategy);
+/// The channel of collectives of `comm`: over the rails that open_rails has opened, or else over
+/// the named rails. If these must be opened, their MPI messages use the place `over`. The channel
+/// ends with `comm`. Makes no communicator. Collective; throws error on all ranks.
+std::shared_ptr<rail_channel> rails_for_collectives(MPI_Comm comm, process& p,
+                                                    const mpi_place& over, const std::string& rails,
+                                                    const std::string& strategy);
 
 /// Knowledge about the open rails of `comm`, equal on all ranks. Throws error without rails.
 const known_rails& known_rails_of(MPI_Comm comm);

@@ -12,7 +12,7 @@ namespace railpass::internal {
 
 namespace {
 
-const std::shared_ptr<lane>& required(const char* call, MPI_Comm comm) {
+const std::shared_ptr<rail_channel>& required(const char* call, MPI_Comm comm) {
   return required_rails(call, comm).of_user.messages;
 }
 
@@ -48,13 +48,14 @@ namespace railpass::mpi {
 using namespace internal;
 
 struct message::state {
-  std::shared_ptr<lane> from;
+  std::shared_ptr<rail_channel> from;
   transport::operation_ptr operation;
   bool receives = false;
 };
 
 namespace {
-message made(const std::shared_ptr<lane>& from, transport::operation_ptr op, bool receives) {
+message made(const std::shared_ptr<rail_channel>& from, transport::operation_ptr op,
+             bool receives) {
   return message(std::make_shared<message::state>(message::state{from, std::move(op), receives}));
 }
 
@@ -115,7 +116,7 @@ void close_rails(MPI_Comm comm) {
 
 message isend(std::span<const message_part> parts, int dest, int tag, MPI_Comm comm,
               std::shared_ptr<void> owner) {
-  const std::shared_ptr<lane>& to = required("railpass::mpi::isend", comm);
+  const std::shared_ptr<rail_channel>& to = required("railpass::mpi::isend", comm);
   if (dest == MPI_PROC_NULL) return {};
   if (dest < 0 || dest >= to->num_ranks() || tag < 0)
     throw error("railpass::mpi::isend: rank " + std::to_string(dest) + ", tag " +
@@ -126,7 +127,7 @@ message isend(std::span<const message_part> parts, int dest, int tag, MPI_Comm c
 }
 
 message irecv(std::span<const message_part> parts, int source, int tag, MPI_Comm comm) {
-  const std::shared_ptr<lane>& from = required("railpass::mpi::irecv", comm);
+  const std::shared_ptr<rail_channel>& from = required("railpass::mpi::irecv", comm);
   if (source == MPI_PROC_NULL) return {};
   const int rank = checked_source(source, from->num_ranks()), with_tag = checked_tag(tag);
   return made(from, from->receive(rank, with_tag, pieces_of("railpass::mpi::irecv", parts)), true);
@@ -134,7 +135,7 @@ message irecv(std::span<const message_part> parts, int source, int tag, MPI_Comm
 
 message irecv(std::vector<char>& whole, int source, int tag, MPI_Comm comm,
               std::shared_ptr<void> owner) {
-  const std::shared_ptr<lane>& from = required("railpass::mpi::irecv", comm);
+  const std::shared_ptr<rail_channel>& from = required("railpass::mpi::irecv", comm);
   if (source == MPI_PROC_NULL) return {};
   const int rank = checked_source(source, from->num_ranks()), with_tag = checked_tag(tag);
   const auto allocate = [&whole, owner](std::int64_t bytes) {
@@ -186,7 +187,7 @@ std::vector<rail_status> rails_to(int rank, MPI_Comm comm) {
     found = find_rails(comm);
   }
   if (!found) throw error("railpass::mpi::rails_to: the communicator has no rails");
-  const lane& to = *(found->of_user ? found->of_user : found->of_collectives).messages;
+  const rail_channel& to = *(found->of_user ? found->of_user : found->of_collectives).messages;
   if (rank < 0 || rank >= to.num_ranks())
     throw error("railpass::mpi::rails_to: rank " + std::to_string(rank) + ": expected one below " +
                 std::to_string(to.num_ranks()));

@@ -30,12 +30,12 @@ std::vector<int> members_of(MPI_Comm comm, const open_transport& of) {
   return members;
 }
 
-// A lane over rails that are held. Throws std::bad_alloc.
+// A channel over rails that are held. Throws std::bad_alloc.
 rail_place placed(const std::shared_ptr<shared_rails>& rails, const rail_tenant& who,
                   std::uint32_t number, std::vector<int> members) {
-  return {rails, std::make_shared<lane>(std::shared_ptr<open_transport>(rails, &rails->transport),
-                                        who.of_collectives ? MPI_COMM_NULL : who.comm, number,
-                                        std::move(members))};
+  return {rails, std::make_shared<rail_channel>(
+                     std::shared_ptr<open_transport>(rails, &rails->transport),
+                     who.of_collectives ? MPI_COMM_NULL : who.comm, number, std::move(members))};
 }
 
 // A place on rails that are already open between all the tenant's ranks. Rank 0 chooses, preferring
@@ -46,14 +46,14 @@ rail_place place_on_open_rails(const rail_tenant& who, process& p, const IsWante
   int rank = 0;
   PMPI_Comm_rank(who.comm, &rank);
   rail_place found;
-  std::uint64_t offer[2] = {0, 0};  // the transport, the lane
+  std::uint64_t offer[2] = {0, 0};  // the transport, the channel
   const auto try_one = [&](const std::shared_ptr<shared_rails>& r) {
     open_transport& t = r->transport;
     if (!is_wanted(*r) || (rank != 0 && t.id() != offer[0])) return false;
     if (!t.hold(rank != 0)) return false;
     try {
       std::vector<int> members = members_of(who.comm, t);
-      const auto number = rank == 0 ? t.new_lane() : std::uint32_t(offer[1]);
+      const auto number = rank == 0 ? t.new_channel() : std::uint32_t(offer[1]);
       if (!members.empty() && number) {
         found = placed(r, who, *number, std::move(members));
         offer[0] = t.id();
@@ -109,7 +109,7 @@ rail_place place_on_new_rails(const rail_tenant& who, process& p, const std::str
   on_all(who.comm, [&] {
     std::vector<int> members(static_cast<std::size_t>(opened->transport.num_ranks()));
     std::iota(members.begin(), members.end(), 0);
-    found = placed(opened, who, open_transport::founding_lane, std::move(members));
+    found = placed(opened, who, open_transport::founding_channel, std::move(members));
     p.add(opened);
   });
   return found;

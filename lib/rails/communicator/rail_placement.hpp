@@ -14,11 +14,11 @@ namespace railpass::internal {
 
 class process;
 
-/// The place of one kind of messages of a communicator: a separate lane, which ends separately.
+/// The place of one kind of messages of a communicator: a separate channel, which ends separately.
 /// Messages may outlive the place.
 struct rail_place {
   std::shared_ptr<shared_rails> rails;
-  std::shared_ptr<lane> messages;
+  std::shared_ptr<rail_channel> messages;
 
   explicit operator bool() const { return messages != nullptr; }
 
