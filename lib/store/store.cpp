@@ -134,18 +134,18 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
   };
   // List first: a process that merges files removes them only after the new database exists.
   const listing files = list(folder);
-  std::optional<database> base;
-  std::set<std::string> in_base;
+  std::optional<database> opened;
+  std::set<std::string> in_database;
   for (const std::uint64_t generation : files.generations) {
     const fs::path path = database_file(folder, generation);
     try {
-      base.emplace(path);
-      if (!mismatch(base->head().machine, here).empty()) return {};
-      result.contexts.add(base->best(most_contexts));
-      in_base.insert(base->head().recent.begin(), base->head().recent.end());
+      opened.emplace(path);
+      if (!mismatch(opened->head().machine, here).empty()) return {};
+      result.contexts.add(opened->best(most_contexts));
+      in_database.insert(opened->head().recent.begin(), opened->head().recent.end());
       break;
     } catch (const error& why) {
-      base.reset();
+      opened.reset();
       leave_out(path, why);
     }
   }
@@ -156,7 +156,7 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
   for (const std::string& id : files.under_way) newest_first[id] = under_way_file(folder, id);
   for (const std::string& id : files.runs) newest_first[id] = run_file(folder, id);
   for (const auto& [id, path] : newest_first) {
-    if (in_base.contains(id)) continue;
+    if (in_database.contains(id)) continue;
     std::error_code unknown;  // a missing file is reported by the read below
     std::uintmax_t size = fs::file_size(path, unknown);
     if (unknown) size = 0;
@@ -174,15 +174,15 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
   for (const stored_run& r : runs)
     for (const experience& e : r.run.contexts) {
       // A context far behind in the database may have become useful.
-      if (base && !result.contexts.has(e.of)) try {
-          if (const auto before = base->find(e.of)) result.contexts.add(*before);
+      if (opened && !result.contexts.has(e.of)) try {
+          if (const auto before = opened->find(e.of)) result.contexts.add(*before);
         } catch (const error& why) {
           result.problems.emplace_back(why.what());
         }
       result.contexts.add(e);
     }
   // A folder that changes during listing may seem to have no database.
-  if (!base && !result.again && !list(folder).generations.empty() && files.generations.empty())
+  if (!opened && !result.again && !list(folder).generations.empty() && files.generations.empty())
     result.again = true;
   return result;
 }
@@ -204,12 +204,12 @@ std::vector<experience> settled_look_at(const fs::path& folder, const fingerprin
 
 // All intact files of a folder. A run in the database that still has a file counts once.
 struct everything {
-  database_contents base{};
-  std::optional<std::uint64_t> base_generation{};  ///< of the database that was read
-  std::string base_bytes{};                        ///< that database
-  std::uint64_t generation = 0;                    ///< the latest number that exists, read or not
-  std::vector<stored_run> added{};                 ///< in files and not in the database
-  std::vector<stored_run> under_way{};             ///< of runs that go on
+  database_contents stored{};
+  std::optional<std::uint64_t> stored_generation{};  ///< of the database that was read
+  std::string stored_bytes{};                        ///< that database
+  std::uint64_t generation = 0;                      ///< the latest number that exists, read or not
+  std::vector<stored_run> added{};                   ///< in files and not in the database
+  std::vector<stored_run> under_way{};               ///< of runs that go on
   /// Of `added`, of runs in the database, and empty files, as a power failure leaves them.
   std::vector<std::string> files{};
   std::set<std::string> ids{};  ///< of all runs
@@ -237,7 +237,7 @@ everything all_of(const fs::path& folder, const listing& files, std::vector<std:
       return all;
     }
     try {
-      all.base = contents_of_database(bytes, path);
+      all.stored = contents_of_database(bytes, path);
     } catch (const newer_error& why) {
       all.is_newer = true;
       problems.emplace_back(why.what());
@@ -246,10 +246,10 @@ everything all_of(const fs::path& folder, const listing& files, std::vector<std:
       problems.emplace_back(why.what());
       continue;
     }
-    all.base_generation = generation;
-    all.base_bytes = std::move(bytes);
-    all.ids.insert(all.base.earlier_ids.begin(), all.base.earlier_ids.end());
-    for (const stored_run& r : all.base.runs) all.ids.insert(r.ids.begin(), r.ids.end());
+    all.stored_generation = generation;
+    all.stored_bytes = std::move(bytes);
+    all.ids.insert(all.stored.earlier_ids.begin(), all.stored.earlier_ids.end());
+    for (const stored_run& r : all.stored.runs) all.ids.insert(r.ids.begin(), r.ids.end());
     break;
   }
   std::uint64_t bytes_taken = 0;
@@ -295,26 +295,26 @@ everything all_of(const fs::path& folder, const listing& files, std::vector<std:
   return all;
 }
 
-std::vector<experience> earlier_in(const database_contents& base) {
+std::vector<experience> earlier_in(const database_contents& stored) {
   std::vector<experience> earlier;
-  for (const database_contents::context& c : base.contexts)
+  for (const database_contents::context& c : stored.contexts)
     if (c.earlier) earlier.push_back(*c.earlier);
   return earlier;
 }
 
-std::vector<experience> known_in(const database_contents& base) {
+std::vector<experience> known_in(const database_contents& stored) {
   std::vector<experience> known;
-  for (const database_contents::context& c : base.contexts) known.push_back(c.known);
+  for (const database_contents::context& c : stored.contexts) known.push_back(c.known);
   return known;
 }
 
 // The new database, within bounds.
 database_contents brought_together(everything all, const bounds& keep, std::size_t& dropped) {
-  database_contents result{.machine = all.base.machine, .recent = all.files};
+  database_contents result{.machine = all.stored.machine, .recent = all.files};
   joined_contexts earlier;
-  earlier.add(earlier_in(all.base));
-  result.earlier_ids = std::move(all.base.earlier_ids);
-  std::vector<stored_run> runs = std::move(all.base.runs);
+  earlier.add(earlier_in(all.stored));
+  result.earlier_ids = std::move(all.stored.earlier_ids);
+  std::vector<stored_run> runs = std::move(all.stored.runs);
   for (stored_run& r : all.added) {
     if (result.machine.cores_per_host == 0 && result.machine.cpu_model.empty())
       result.machine = r.run.machine;
@@ -393,13 +393,13 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
   if (all.is_newer || all.again || stop.stop_requested()) return;
   const std::uint64_t next = all.generation + 1;
   const std::vector<std::string> done = all.files;
-  const auto base_generation = all.base_generation;
-  const std::string before = std::move(all.base_bytes);
+  const auto stored_generation = all.stored_generation;
+  const std::string before = std::move(all.stored_bytes);
   const database_contents result = brought_together(std::move(all), keep, report.dropped);
   report.contexts += result.contexts.size();
   report.files += done.size();
   const std::string after = database_of(result);
-  if (done.empty() && !base_generation) return;
+  if (done.empty() && !stored_generation) return;
   if (before != after && (!write_new(database_file(folder, next), after) ||
                           list(folder).generations.front() != next)) {
     // Removes no file that was read, because the other process may have read less.
@@ -414,7 +414,7 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
   // Earlier databases are corrupt (kept), or were left by a process that died here.
   for (const std::uint64_t generation : files.generations) {
     const std::string path = database_file(folder, generation).string();
-    if (before == after && generation == base_generation) continue;
+    if (before == after && generation == stored_generation) continue;
     try {
       contents_of_database(files::read_text(path), path);
       discard(path);
@@ -519,23 +519,24 @@ store_contents contents(const fs::path& place) {
         m.file_bytes += size;
     }
     joined_contexts contexts;
-    contexts.add(known_in(all.base));
+    contexts.add(known_in(all.stored));
     for (const stored_run& r : all.added) contexts.add(r.run.contexts);
     for (const stored_run& r : all.under_way) contexts.add(r.run.contexts);
     m.under_way = all.under_way.size();
     m.contexts = contexts.sorted();
-    m.machine = all.base_generation ? all.base.machine : fingerprint{};
-    if (!all.base_generation && !all.under_way.empty())
+    m.machine = all.stored_generation ? all.stored.machine : fingerprint{};
+    if (!all.stored_generation && !all.under_way.empty())
       m.machine = all.under_way.back().run.machine;
-    if (!all.base_generation && !all.added.empty()) m.machine = all.added.back().run.machine;
-    if (!all.base.earlier_ids.empty()) {
-      stored_run earlier{.ids = all.base.earlier_ids,
-                         .run = {.machine = all.base.machine, .contexts = earlier_in(all.base)}};
+    if (!all.stored_generation && !all.added.empty()) m.machine = all.added.back().run.machine;
+    if (!all.stored.earlier_ids.empty()) {
+      stored_run earlier{
+          .ids = all.stored.earlier_ids,
+          .run = {.machine = all.stored.machine, .contexts = earlier_in(all.stored)}};
       for (const experience& e : earlier.run.contexts)
         earlier.run.ended_at = std::max(earlier.run.ended_at, e.last_at);
       m.runs.push_back(std::move(earlier));
     }
-    m.runs.insert(m.runs.end(), all.base.runs.begin(), all.base.runs.end());
+    m.runs.insert(m.runs.end(), all.stored.runs.begin(), all.stored.runs.end());
     m.runs.insert(m.runs.end(), all.added.begin(), all.added.end());
     sort_by_end(m.runs);
   }
