@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/call/arguments.hpp"
+#include "lib/call/eligibility.hpp"
 #include "lib/call/inside.hpp"
-#include "lib/call/judgement.hpp"
 #include "lib/call/own_errors.hpp"
 #include "lib/communicator/communicator_state.hpp"
 #include "lib/files/files.hpp"

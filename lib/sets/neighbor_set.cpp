@@ -2,8 +2,8 @@
 #include "lib/sets/neighbor_set.hpp"
 
 #include "lib/buffers/call_buffers.hpp"
+#include "lib/call/eligibility.hpp"
 #include "lib/call/inside.hpp"
-#include "lib/call/judgement.hpp"
 #include "lib/call/own_errors.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/runtime/setting_values.hpp"

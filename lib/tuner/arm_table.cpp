@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/tuner/arm_table.hpp"
 
-#include "lib/call/judgement.hpp"
+#include "lib/call/eligibility.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/runtime/setting_values.hpp"
 #include "railpass/base/settings.hpp"

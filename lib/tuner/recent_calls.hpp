@@ -6,7 +6,7 @@
 
 #include "lib/buffers/call_buffers.hpp"
 #include "lib/call/call.hpp"
-#include "lib/call/judgement.hpp"
+#include "lib/call/eligibility.hpp"
 #include "railpass/base/hash.hpp"
 #include "railpass/schedule/schedule.hpp"
 #include "railpass/select/lockstep/context.hpp"

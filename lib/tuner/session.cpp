@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/tuner/session.hpp"
 
+#include "lib/call/eligibility.hpp"
 #include "lib/call/inside.hpp"
-#include "lib/call/judgement.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/tuner/verify.hpp"
 #include "railpass/base/float_environment.hpp"

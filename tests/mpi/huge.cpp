@@ -5,7 +5,7 @@
 #include "collectives/registry.hpp"
 #include "lib/buffers/call_buffers.hpp"
 #include "lib/buffers/elements.hpp"
-#include "lib/call/judgement.hpp"
+#include "lib/call/eligibility.hpp"
 #include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/call/judgement.hpp"
+#include "lib/call/eligibility.hpp"
 
 #include "lib/call/datatype.hpp"
 #include "lib/exec/binding.hpp"
