@@ -277,7 +277,7 @@ bool is_defined(MPI_Op op, MPI_Datatype type) {
               (d.what == promise::root_to_blocks) == (c.root == rank)
           ? c.send
           : c.receive;
-  // judge() has already asked MPI for a reduction's type.
+  // classify() has already asked MPI for a reduction's type.
   const std::int64_t bytes =
       c.element_bytes > 0 ? times(side.count, c.element_bytes) : bytes_of(side.count, side.type);
   return within_limit(c.traits().blocks ? times(num_ranks, bytes) : bytes);
@@ -297,8 +297,8 @@ std::int64_t own_bytes_of(const call& c, int rank, int num_ranks) {
                   bytes_in(c.receive, received_part(c, rank)));
 }
 
-[[gnu::hot]] judgement judge(call& c, int rank, int num_ranks) {
-  if (c.root < 0 || c.root >= num_ranks) return judgement::leave_to_mpi;
+[[gnu::hot]] eligibility classify(call& c, int rank, int num_ranks) {
+  if (c.root < 0 || c.root >= num_ranks) return eligibility::leave_to_mpi;
   if (c.is_reduction()) {
     // Programs repeat few combinations, and the tables are long.
     struct question {
@@ -308,30 +308,31 @@ std::int64_t own_bytes_of(const call& c, int rank, int num_ranks) {
     [[gnu::tls_model("initial-exec")]] static thread_local question defined{MPI_OP_NULL,
                                                                             MPI_DATATYPE_NULL};
     if (c.operation != defined.op || c.receive.type != defined.type) {
-      if (!is_defined(c.operation, c.receive.type)) return judgement::leave_to_mpi;
+      if (!is_defined(c.operation, c.receive.type)) return eligibility::leave_to_mpi;
       if (is_builtin(c.operation)) defined = {c.operation, c.receive.type};
     }
     c.element_bytes = bytes_of(1, c.receive.type);
-    if (c.element_bytes <= 0) return judgement::leave_to_mpi;
+    if (c.element_bytes <= 0) return eligibility::leave_to_mpi;
   }
   c.message_bytes = message_bytes_of(c, rank, num_ranks);
-  if (c.message_bytes < 0) return judgement::leave_to_mpi;
+  if (c.message_bytes < 0) return eligibility::leave_to_mpi;
   const bool of_pair = describe(c.op).lengths == block_lengths::of_pair;
-  if (c.message_bytes == 0 && !of_pair) return judgement::empty;
+  if (c.message_bytes == 0 && !of_pair) return eligibility::empty;
   // Hardly any call is odd, but every call pays for the check.
   const bool is_odd = is_mpich || c.receive.in_place() || c.send.memory == c.receive.memory;
-  return is_odd && is_refused(c, rank, num_ranks) ? judgement::leave_to_mpi : judgement::ours;
+  return is_odd && is_refused(c, rank, num_ranks) ? eligibility::leave_to_mpi
+                                                  : eligibility::eligible;
 }
 
-judgement judge(const neighbor_call& c, const neighbors& around) {
+eligibility classify(const neighbor_call& c, const neighbors& around) {
   using enum neighbor_function;
   const bool sends_equal = c.op == all_to_all || c.sends_one_block();
   const bool receives_equal = c.op == all_to_all || c.op == all_gather;
   return is_valid_between_neighbors(c, c.send, sends_equal, int(around.destinations.size())) &&
                  is_valid_between_neighbors(c, c.receive, receives_equal,
                                             int(around.sources.size()))
-             ? judgement::ours
-             : judgement::leave_to_mpi;
+             ? eligibility::eligible
+             : eligibility::leave_to_mpi;
 }
 
 }  // namespace railpass::internal

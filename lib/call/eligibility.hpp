@@ -10,22 +10,22 @@
 
 namespace railpass::internal {
 
-enum class judgement {
+enum class eligibility {
   /// The MPI library must answer: it refuses the arguments on this rank, or only it knows this
   /// combination of type and operation. The call is not counted.
   leave_to_mpi,
   /// All ranks send nothing. The call is not counted.
   empty,
-  ours
+  eligible
 };
 
 /// Classifies a call on an intra-communicator, and fills in its two lengths. Local. Arguments that
 /// MPI libraries refuse count as invalid only if this library refuses them: a call refused on one
 /// rank alone does not exist for other ranks.
-judgement judge(call& c, int rank, int num_ranks);
+eligibility classify(call& c, int rank, int num_ranks);
 
 /// Classifies a call between neighbours: no such call is empty for all ranks.
-judgement judge(const neighbor_call& c, const neighbors& around);
+eligibility classify(const neighbor_call& c, const neighbors& around);
 
 /// The length of the call's message, computed here for all collectives. Equal on all ranks, by
 /// MPI's rules about type signatures; 0 if only pairs of ranks know the length. Negative: invalid

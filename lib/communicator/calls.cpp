@@ -53,7 +53,7 @@ template <class Call, class Run, class Leave>
         if (!state || state->native()) return run_native(c);
         if (recent_call* const known = state->recent(c, options))
           return state->run_again(c, *known);
-        return judge(c, state->rank(), state->num_ranks()) == judgement::ours
+        return classify(c, state->rank(), state->num_ranks()) == eligibility::eligible
                    ? state->run(c, options)
                    : run_native(c);
       },

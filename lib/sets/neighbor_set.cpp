@@ -244,7 +244,7 @@ void neighbor_set::look(MPI_Comm comm) {
 
 [[gnu::hot]] int neighbor_set::run(const neighbor_call& c, function_sets& all) {
   if (phase_ == phase::unseen) look(c.comm);
-  if (phase_ == phase::native || (around_ && judge(c, *around_) != judgement::ours))
+  if (phase_ == phase::native || (around_ && classify(c, *around_) != eligibility::eligible))
     return run_native(c);
   if (phase_ == phase::counting) {
     const process& owner = *process::get();

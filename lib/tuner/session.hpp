@@ -60,8 +60,8 @@ class session final : slot_tenant {
   session& operator=(const session&) = delete;
   ~session() = default;
 
-  /// Runs a call that is eligible for tuning (see judge). Returns an MPI error code after the error
-  /// handler has been called.
+  /// Runs a call that is eligible for tuning (see classify). Returns an MPI error code after the
+  /// error handler has been called.
   int run(const call& c, const call_options& options);
 
   /// Earlier findings on calls with these arguments, which need no further checks; null: unknown.
