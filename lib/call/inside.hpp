@@ -11,7 +11,7 @@ namespace railpass::internal {
 struct thread_block {
   int inside_depth = 0;
   bool hands_on_users_call = false;
-  bool weighs_next_call = false, weighs_this_call = false;  // see own_time.hpp
+  bool times_next_call = false, times_this_call = false;  // see own_time.hpp
 };
 extern constinit thread_local thread_block of_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -46,7 +46,7 @@ template <class Call, class Run, class Leave>
 
 [[gnu::hot]] int run_call(call& c, const call_options& options) {
   const inside here;
-  const weighing own_part;
+  const overhead_timing own_part;
   return run_on(
       c, own_error::internal,
       [&](communicator_state* state) {

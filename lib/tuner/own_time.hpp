@@ -44,27 +44,27 @@ class own_time {
 };
 
 /// Measures one call during the object's life; does nothing if this thread's call is not selected.
-class weighing {
+class overhead_timing {
  public:
-  weighing() {
-    if (of_thread.weighs_next_call) [[unlikely]]
+  overhead_timing() {
+    if (of_thread.times_next_call) [[unlikely]]
       begin();
   }
-  ~weighing() {
+  ~overhead_timing() {
     if (clock_) [[unlikely]]
       end();
   }
-  weighing(const weighing&) = delete;
-  weighing& operator=(const weighing&) = delete;
+  overhead_timing(const overhead_timing&) = delete;
+  overhead_timing& operator=(const overhead_timing&) = delete;
 
   /// Selects this thread's next call.
-  static void ask() { of_thread.weighs_next_call = true; }
+  static void ask() { of_thread.times_next_call = true; }
   /// Whether this thread's present call is measured.
-  static bool now() { return of_thread.weighs_this_call; }
+  static bool now() { return of_thread.times_this_call; }
   /// The arm of this call took `seconds`. `one` receives the overhead of the call.
   static void arm_took(double seconds, tuned_contexts& one);
   /// Discards the measurement, because this call does more than a converged call.
-  static void give_up() { of_thread.weighs_this_call = false; }
+  static void give_up() { of_thread.times_this_call = false; }
 
  private:
   void begin();

@@ -72,7 +72,7 @@ long times_core_given() {
 }
 
 void session::merge_steps() {
-  weighing::give_up();  // merges have a separate account
+  overhead_timing::give_up();  // merges have a separate account
   if (may_have_device_memory(settings_.gpu)) joint_.steps().find_device();
   joint_.merge_steps();
   if (joint_.steps().copies_refused() && in_memory_ && in_memory_->single_copy)
@@ -171,7 +171,7 @@ std::int64_t session::bytes_to_expect(const call& c) const {
 }
 
 bool session::is_watched(const select::timed_call& chosen) const {
-  return chosen.timed || chosen.notes_end || weighing::now() || process_.tracing();
+  return chosen.timed || chosen.notes_end || overhead_timing::now() || process_.tracing();
 }
 
 [[gnu::hot]] int session::run_again(call& c, recent_call& known) {
@@ -269,10 +269,10 @@ int session::run_watched(const call& c, const arm& a, const select::timed_call& 
 // likely to be timed as well.
 void session::watch_own_time(const select::timed_call& chosen, double seconds) {
   if (!chosen.timed) {
-    if (weighing::now()) weighing::arm_took(seconds, joint_);
+    if (overhead_timing::now()) overhead_timing::arm_took(seconds, joint_);
     return;
   }
-  if (call_number_ > last_timed_call_ + 1) weighing::ask();
+  if (call_number_ > last_timed_call_ + 1) overhead_timing::ask();
   last_timed_call_ = call_number_;
 }
 
