@@ -42,7 +42,8 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("include/railpass/fit/", "fit"), ("include/railpass/transport/", "transport"), ("lib/transport/", "transport"),
           ("include/railpass/", "facade"),
           ("models/", "models"), ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/measure/", "measure"),
-          *((room, layer) for layer, rooms in ROOMS.items() for room in rooms), ("lib/halo/", "halo"), ("lib/c/", "c"), ("lib/preload/", "preload"),
+          *((room, layer) for layer, rooms in ROOMS.items() for room in rooms),
+          ("lib/halo/", "halo"), ("lib/c/", "c"), ("lib/preload/", "preload"),
           ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/tune/", "tune")]
 
 # Which layers may include what is not ours.
