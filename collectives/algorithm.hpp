@@ -58,6 +58,9 @@ struct preconditions {
   /// only where the ranks of each node share memory.
   bool shared_memory = false;
   bool single_copy = false;  ///< only where all ranks may copy from and to each other's memory
+  /// For lengths that only pairs of ranks know: in each call all ranks learn the length of the
+  /// longest block, and make all blocks as long as that (see padded()).
+  bool longest_block = false;
   int min_ranks = 2;
   int max_ranks = std::numeric_limits<int>::max();  ///< if schedules grow with the ranks
   std::int64_t min_units_per_rank = 0;              ///< message units >= this many times num_ranks
@@ -123,6 +126,11 @@ constexpr algorithm native_algorithm(collective op) {
 constexpr algorithm serving(collective op, algorithm a) {
   a.op = op;
   return a;
+}
+
+/// Whether the steps of the algorithm's schedules know only lengths of their own rank's blocks.
+constexpr bool knows_pairs_only(const algorithm& a) {
+  return describe(a.op).lengths == block_lengths::of_pair && !a.needs.longest_block;
 }
 
 }  // namespace railpass

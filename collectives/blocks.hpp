@@ -64,6 +64,23 @@ inline double strided_burst_s(const cost_query& q, const routes& r, std::int64_t
   return burst_s(r, messages, all_leaving);
 }
 
+/// An algorithm for equal blocks that serves `op`, whose lengths only pairs of ranks know: in each
+/// call the ranks first learn how long the longest block is, along a binomial tree, and make all
+/// blocks as long.
+/// Source: Fan et al.: Optimizing the Bruck algorithm for non-uniform all-to-all communication,
+/// HPDC 2022, doi:10.1145/3502181.3531468.
+template <const algorithm& Equal>
+constexpr algorithm padded(collective op) {
+  algorithm a = serving(op, Equal);
+  a.needs.longest_block = true;
+  a.cost_s = [](const cost_query& q, const parameters& values) {
+    const routes question(q, 2 * sizeof(std::int64_t));
+    return 2 * knomial_depth_s(q.num_ranks, 2, question) +
+           2 * q.num_ranks * q.machine.copy.time_s(q.bytes / q.num_ranks) + Equal.cost_s(q, values);
+  };
+  return a;
+}
+
 /// A burst to all other ranks of the rank's row of a mesh.
 inline double row_burst_s(const cost_query& q, const routes& r, int columns) {
   const bool across = q.num_ranks > q.ranks_per_node && columns > r.per_node;

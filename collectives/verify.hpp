@@ -56,7 +56,7 @@ constexpr std::int32_t result_rank_of(collective op, std::int32_t root, bool com
 /// not be native.
 inline check_result check(const arm& a, std::int32_t num_ranks, check_case c) {
   c.what = describe(a.base->op).what;
-  c.lengths_of_pair = describe(a.base->op).lengths == block_lengths::of_pair;
+  c.lengths_of_pair = knows_pairs_only(*a.base);
   const std::vector<schedule> schedules =
       build_all(a, num_ranks, c.commutative, result_rank_of(a.base->op, c.root, c.commutative));
   return checker{}.check(schedules, c);
@@ -171,13 +171,13 @@ inline std::string scratch_beyond(const algorithm& a, const std::vector<schedule
   return {};
 }
 
-inline std::vector<message_to_check> messages_to_check(collective op, std::int64_t p,
+inline std::vector<message_to_check> messages_to_check(const algorithm& a, std::int64_t p,
                                                        std::int64_t segment_units) {
-  const collective_traits& traits = describe(op);
+  const collective_traits& traits = describe(a.op);
   if (traits.what == promise::all_arrive) return {{p, {}, {}}};
-  if (!traits_of(op).blocks) return sizes_to_check(p, segment_units);
+  if (!traits_of(a.op).blocks) return sizes_to_check(p, segment_units);
   std::vector<message_to_check> messages = equal_blocks_to_check(p, segment_units);
-  if (traits.lengths != block_lengths::equal)
+  if (traits.lengths != block_lengths::equal && !a.needs.longest_block)
     for (message_to_check& m :
          unequal_blocks_to_check(p, segment_units, traits.what == promise::blocks_to_blocks))
       messages.push_back(std::move(m));
@@ -342,13 +342,13 @@ inline std::vector<verification> verify(
                    .root = root,
                    .commutative = commutative,
                    .nodes = groups.nodes,
-                   .lengths_of_pair = describe(op).lengths == block_lengths::of_pair};
+                   .lengths_of_pair = knows_pairs_only(*a.base)};
       // A barrier's units are bytes.
       if (c.what != promise::all_arrive)
         c.size.unit_bytes = std::max<std::int64_t>(1, segment_bytes / units_per_segment);
       const std::int64_t segment_units = segment_bytes > 0 ? units_per_segment : 0;
       std::vector<verify_detail::message_to_check> messages =
-          verify_detail::messages_to_check(op, num_ranks, segment_units);
+          verify_detail::messages_to_check(*a.base, num_ranks, segment_units);
       if (seen) messages = {messages[messages.size() / 2]};
       for (const bool in_place : {false, true}) {
         if (in_place && (traits.in_place == in_place_ranks::none || seen)) continue;

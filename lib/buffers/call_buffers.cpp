@@ -2,9 +2,11 @@
 #include "lib/buffers/call_buffers.hpp"
 
 #include "lib/buffers/elements.hpp"
+#include "lib/exec/call_mark.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 namespace railpass::internal {
 
@@ -105,7 +107,7 @@ std::byte* call_buffers::staging(std::size_t which, std::int64_t bytes) {
 }
 
 int call_buffers::prepare(const call& c, const call_place& at, const schedule& s, int root,
-                          const node_order* nodes) {
+                          const node_order* nodes, std::int64_t padded_bytes) {
   call_ = &c;
   at_ = at;
   nodes_ = nodes;
@@ -113,6 +115,8 @@ int call_buffers::prepare(const call& c, const call_place& at, const schedule& s
   own_result_ = {};
   bound_ = {.root = root};
   if (nodes) bound_.ranks = nodes->ranks();
+  padded_bytes_ = padded_bytes;
+  if (padded_bytes > 0) return prepare_padded(padded_bytes);
   if (c.is_reduction()) return prepare_reduction();
   switch (describe(c.op).what) {
     case promise::root_to_all:
@@ -141,6 +145,7 @@ std::optional<call_buffers::as_they_are> call_buffers::bound_directly() const {
 void call_buffers::prepare_again(const call& c, const as_they_are& known) {
   call_ = &c;
   nodes_ = nullptr;
+  padded_bytes_ = 0;
   unpack_output_ = is_staged_ = false;
   own_result_ = {};
   bound_ = known.bound;
@@ -344,7 +349,41 @@ int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, 
   return MPI_SUCCESS;
 }
 
+int call_buffers::prepare_padded(std::int64_t padded_bytes) {
+  bound_.size = {.units = padded_bytes * at_.num_ranks, .unit_bytes = 1};
+  std::byte* const sent = staging(input, bound_.size.units);
+  bound_.input = sent;
+  bound_.output = staging(output, bound_.size.units);
+  if (const int failure = blocks_of(call_->receive, true, at_, blocks_[output])) return failure;
+  if (const int failure = blocks_of(call_->send, true, at_, blocks_[input])) return failure;
+  for (int i = 0; i < at_.num_ranks; ++i) {
+    const user_block& block = blocks_[input][std::size_t(i)];
+    std::byte* const to = sent + padded_bytes * virtual_rank(i);
+    const std::int64_t bytes = block.bytes();
+    std::memcpy(to, &bytes, sizeof bytes);
+    if (const int failure = pack_block(block, to + sizeof bytes)) return failure;
+  }
+  return MPI_SUCCESS;
+}
+
+int call_buffers::finish_padded() {
+  for (int i = 0; i < at_.num_ranks; ++i) {
+    user_block block = blocks_[output][std::size_t(i)];
+    const std::byte* const from = bound_.output + padded_bytes_ * virtual_rank(i);
+    std::int64_t bytes = 0;
+    std::memcpy(&bytes, from, sizeof bytes);
+    if (bytes > block.bytes())
+      throw unlike_calls("rank " + std::to_string(i) + " gives " + std::to_string(bytes) +
+                         " bytes where this rank has room for " + std::to_string(block.bytes()));
+    // A block of fewer elements than expected leaves the rest of the memory as it is.
+    if (bytes < block.bytes()) block.count = bytes / block.layout.size;
+    if (const int failure = unpack_block(from + sizeof bytes, block)) return failure;
+  }
+  return MPI_SUCCESS;
+}
+
 int call_buffers::finish() {
+  if (padded_bytes_ > 0) return finish_padded();
   if (own_result_.memory) {
     user_block to = own_result_;
     to.memory = bytes_of(call_->receive.memory);

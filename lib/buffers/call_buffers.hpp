@@ -64,9 +64,15 @@ class call_buffers {
  public:
   /// Binds the call's buffers for a schedule whose virtual rank 0 is the physical rank `root`, and
   /// packs the sent data. `nodes`: the order of virtual ranks; null: rank order starting at the
-  /// root. All arguments must live until finish(). Returns an MPI error code.
+  /// root. `padded_bytes`, if not 0: for a schedule of equal blocks that serves an all_to_allv or
+  /// all_to_allw, the length of each, see padded_bytes(). All arguments must live until finish().
+  /// Returns an MPI error code.
   int prepare(const call& c, const call_place& at, const schedule& s, int root,
-              const node_order* nodes = nullptr);
+              const node_order* nodes = nullptr, std::int64_t padded_bytes = 0);
+  /// The length of blocks that have room for `longest` bytes and for the length of the data.
+  static std::int64_t padded_bytes(std::int64_t longest) {
+    return longest + std::int64_t(sizeof(std::int64_t));
+  }
   /// Marks the last prepared call, by arm number `arm`, with the values that must agree between
   /// ranks.
   void mark(std::uint64_t arm) { bound_.mark = call_mark(call_->message_bytes, call_->root, arm); }
@@ -89,7 +95,8 @@ class call_buffers {
   /// must live until finish().
   void prepare_again(const call& c, const as_they_are& known);
 
-  /// Unpacks received data after the schedule has run. Returns an MPI error code.
+  /// Unpacks received data after the schedule has run. Returns an MPI error code. Throws
+  /// unlike_calls if a padded block has more data than this rank has room for.
   int finish();
 
  private:
@@ -106,6 +113,9 @@ class call_buffers {
   int prepare_blocks(const schedule& s);
   int bind_output(const schedule& s);
   int bind_input(const schedule& s, const call_side& user, bool copy);
+  // Blocks of equal length that begin with the length of their data.
+  int prepare_padded(std::int64_t padded_bytes);
+  int finish_padded();
   int bind_side(std::size_t which, const call_side& user, bool all, bool copy, const schedule& s);
   std::byte* staging(std::size_t which, std::int64_t bytes);
   std::int32_t virtual_rank(int physical) const {
@@ -128,7 +138,8 @@ class call_buffers {
   bool is_staged_ = false;           // staging_ is in use
   std::vector<std::byte> arrivals_;  // a byte per rank; also the result of a barrier
   bool unpack_output_ = false;
-  user_block own_result_{};  // of a reduce_scatter in place
+  std::int64_t padded_bytes_ = 0;  // 0: blocks are not padded
+  user_block own_result_{};        // of a reduce_scatter in place
 };
 
 }  // namespace railpass::internal

@@ -297,6 +297,15 @@ std::int64_t own_bytes_of(const call& c, int rank, int num_ranks) {
                   bytes_in(c.receive, received_part(c, rank)));
 }
 
+std::int64_t longest_block_of(const call& c, int num_ranks) {
+  std::int64_t longest = 0;
+  for (int i = 0; i < num_ranks; ++i)
+    if (c.send.counts[i] > 0)
+      longest = std::max(longest,
+                         bytes_of(c.send.counts[i], c.send.types ? c.send.types[i] : c.send.type));
+  return longest;
+}
+
 [[gnu::hot]] eligibility classify(call& c, int rank, int num_ranks) {
   if (c.root < 0 || c.root >= num_ranks) return eligibility::leave_to_mpi;
   if (c.is_reduction()) {

@@ -37,6 +37,10 @@ std::int64_t message_bytes_of(const call& c, int rank, int num_ranks);
 /// message_bytes_of(). Local.
 std::int64_t own_bytes_of(const call& c, int rank, int num_ranks);
 
+/// For a valid all_to_allv or all_to_allw: the packed bytes of the longest block that this rank
+/// sends. Local.
+std::int64_t longest_block_of(const call& c, int num_ranks);
+
 /// Whether every MPI library defines the operation for elements of this type. Operations of the
 /// user are defined for all types. Local.
 bool is_defined(MPI_Op op, MPI_Datatype type);

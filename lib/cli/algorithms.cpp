@@ -25,6 +25,7 @@ std::vector<std::string> names_of(const preconditions& needs) {
   if (needs.shared_memory)
     names.push_back(needs.max_nodes > 0 ? "memory shared within nodes" : "shared memory");
   if (needs.several_caches) names.emplace_back("several caches");
+  if (needs.longest_block) names.emplace_back("the longest block");
   if (needs.single_copy) names.push_back("single copies");
   if (needs.max_nodes > 0)
     names.push_back(

@@ -78,12 +78,9 @@ int joint_lockstep::agree(std::span<std::uint64_t> words) {
   return reduce_to_all(words, "the agreement on shared memory", std::bit_and());
 }
 
-int joint_lockstep::find_largest(std::int64_t& value) {
-  auto word = std::uint64_t(value);
-  const int code = reduce_to_all({&word, 1}, "the size of the call",
-                                 [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
-  value = std::int64_t(word);
-  return code;
+int joint_lockstep::find_largest(std::span<std::uint64_t> words) {
+  return reduce_to_all(words, "the size of the call",
+                       [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
 }
 
 template <class Combine>

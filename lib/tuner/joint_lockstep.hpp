@@ -93,9 +93,8 @@ class joint_lockstep {
   /// or another rank has left.
   int agree(std::span<std::uint64_t> words);
   static constexpr std::size_t most_agreed = 16;
-  /// Replaces `value` by the largest value of all ranks, which are not negative. Otherwise like
-  /// agree().
-  int find_largest(std::int64_t& value);
+  /// Replaces words by the largest ones of all ranks. Otherwise like agree().
+  int find_largest(std::span<std::uint64_t> words);
   /// See select::lockstep.
   bool asks_size(const select::context_id& of_all_sizes) {
     return guarded([&] { return steps_.asks_size(of_all_sizes); });

@@ -141,7 +141,9 @@ int session::run_pinned(const call& c, const arm& a, std::uint64_t asked) {
 int session::run_sized(const call& c, select::context_key key) {
   asked_size asked{.bytes = own_bytes_of(c, rank_, num_ranks_)};
   const double began_s = process_.clock()();
-  if (const int failure = joint_.find_largest(asked.bytes)) return raise(c, failure);
+  auto largest = std::uint64_t(asked.bytes);
+  if (const int failure = joint_.find_largest({&largest, 1})) return raise(c, failure);
+  asked.bytes = std::int64_t(largest);
   asked.took_s = process_.clock()() - began_s;
   key.size_class = asked.bytes < settings_.min_bytes ? select::context_key::below_least
                                                      : select::size_class_of(asked.bytes);
@@ -197,7 +199,7 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
   known.runs = &arm_for(c, a);
   known.plan = nullptr;
   known.is_ready = known.runs->base->is_native();
-  if (known.is_ready) return;
+  if (known.is_ready || known.runs->base->needs.longest_block) return;
   const node_order* const order = order_for(c, *a.base);
   try {
     known.plan = schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
@@ -310,8 +312,27 @@ const arm& session::arm_for(const call& c, const arm& a) const {
                                                           : arms_[c.op].arms[select::native_arm];
 }
 
+// Equal on all ranks. Where padded blocks would need much more memory than blocks of the lengths
+// that the call has, the MPI library runs the call.
+int session::pad_blocks(const call& c, const arm*& runs) {
+  constexpr std::int64_t most_growth = 8, always_fits = 64 * 1024;
+  std::array<std::uint64_t, 2> largest{std::uint64_t(longest_block_of(c, num_ranks_)),
+                                       std::uint64_t(own_bytes_of(c, rank_, num_ranks_))};
+  if (const int failure = joint_.find_largest(largest)) return failure;
+  const own_float_environment own;
+  padded_bytes_ = call_buffers::padded_bytes(std::int64_t(largest[0]));
+  const double all = double(padded_bytes_) * num_ranks_;
+  if (all > std::max(double(always_fits), double(most_growth) * double(largest[1])) ||
+      runs->base->scratch.bytes(all, double(padded_bytes_)) > double(settings_.scratch_limit))
+    runs = &arms_[c.op].arms[select::native_arm];
+  return MPI_SUCCESS;
+}
+
 [[gnu::hot]] int session::run_arm(const call& c, const arm& a) {
-  const arm& runs = arm_for(c, a);
+  const arm* chosen = &arm_for(c, a);
+  if (chosen->base->needs.longest_block)
+    if (const int failure = pad_blocks(c, chosen)) return raise(c, failure);
+  const arm& runs = *chosen;
   last_arm_ = &runs;
   if (runs.base->is_native()) return leave_to_mpi(c);
   if (&a == arms_[c.op].pinned) pins_run_ |= 1u << unsigned(c.op);
@@ -412,7 +433,9 @@ int session::run_schedule(const call& c, const arm& a) {
   const node_order* const order = order_for(c, *a.base);
   const std::shared_ptr<const schedule> plan =
       schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
-  if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c), order)) return failure;
+  if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c), order,
+                                           a.base->needs.longest_block ? padded_bytes_ : 0))
+    return failure;
   buffers_.mark(number_of(a));
   return run_bound(*plan);
 }

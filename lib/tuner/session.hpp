@@ -167,6 +167,9 @@ class session final : slot_tenant {
   // The size for predictions; from this rank's own data if the size is not known to all ranks.
   std::int64_t bytes_to_expect(const call& c) const;
   void watch_own_time(const select::timed_call& chosen, double seconds);
+  // For an arm that needs the longest block: determines padded_bytes_, or makes `runs` native.
+  // Collective. Returns an MPI error code.
+  [[gnu::noinline]] int pad_blocks(const call& c, const arm*& runs);
   int run_arm(const call& c, const arm& a);
   int run_on_host(const call& c, const arm& a);
   // The physical rank that is the schedule's first rank.
@@ -240,6 +243,7 @@ class session final : slot_tenant {
   schedule_cache schedules_;
   std::vector<std::string> policies_;  // 0: the setting's; other policies were named by calls
   call_buffers buffers_;
+  std::int64_t padded_bytes_ = 0;  // of each block, in the call that runs
   host_copies host_copies_;
   std::int64_t last_timed_call_ = 0;  // rank 0 only
 };

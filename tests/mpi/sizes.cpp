@@ -125,6 +125,27 @@ TEST_CASE("results are right whatever sizes ranks and calls have") {
   CHECK(log.texts.empty());
 }
 
+TEST_CASE("algorithms that pass blocks on pad them, unless that takes far more memory") {
+  const communicator world = communicator::duplicate_of_world();
+  const int p = world.size();
+  mpi::configure(world, "use", "all_to_allv:bruck+radix=3,all_to_allw:mesh");
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const lengths to_the_last = [p](int from, int to, int) {
+    return from == 0 && to == p - 1 ? 9999 : 0;
+  };
+  const lengths all[] = {by_ranks, by_both, to_the_last, [](int, int, int) { return 0; }};
+  for (int call = 0; call < 8; ++call)
+    for (const lengths& n : all)
+      for (const int form : {2, 3}) {
+        CAPTURE(call, form);
+        REQUIRE(run(form, world, n, call));
+      }
+  REQUIRE(run(2, world, by_ranks, 0));
+  CHECK(mpi::last_arm(world) == (p == 1 ? "native" : "bruck+radix=3"));
+  REQUIRE(run(2, world, to_the_last, 0));
+  CHECK(mpi::last_arm(world) == (p == 1 || p >= 8 ? "native" : "bruck+radix=3"));
+}
+
 // During its life, each look at railpass' clock on this process advances the clock by a
 // millisecond. Calls, and asking for their size, take that long.
 class slow_clock {
