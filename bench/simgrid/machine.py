@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -103,7 +104,8 @@ def find_programs(options):
 
 class Machine:
     """A platform file of SimGrid; its comment says how many ranks it is for. Where it has
-    "sampled_by", so many of them sample, and SMPI's own collectives are always the same."""
+    "sampled_by", so many of them sample, and SMPI's own collectives are always the same. Where it
+    has "drawn_from", the job's nodes are drawn from so many, always the same ones."""
 
     def __init__(self, path, work, options):
         self.path, self.work, self.options = os.path.abspath(path), work, options
@@ -120,7 +122,10 @@ class Machine:
         self.ranks, self.ranks_per_node = facts["ranks"], facts["ranks_per_node"]
         self.is_large = "sampled_by" in facts
         self.transport = TRANSPORTS[facts["transport"]] + self.is_large * OF_LARGE_MACHINES
-        self.hosts = [f"n-{rank // self.ranks_per_node}" for rank in range(self.ranks)]
+        nodes = range(-(-self.ranks // self.ranks_per_node))
+        if "drawn_from" in facts:
+            nodes = random.Random(1).sample(range(facts["drawn_from"]), len(nodes))
+        self.hosts = [f"n-{nodes[rank // self.ranks_per_node]}" for rank in range(self.ranks)]
         self.sampling_hosts = self.hosts[::self.ranks // facts.get("sampled_by", self.ranks)]
         self.platform = self.path
         if path.endswith(".cpp"):
