@@ -4,7 +4,7 @@
 #pragma once
 
 #include "collectives/registry.hpp"
-#include "railpass/base/error.hpp"
+#include "lib/base/usage_error.hpp"
 
 #include <cstdint>
 #include <string>
@@ -13,15 +13,9 @@
 
 namespace railpass::internal::cli {
 
-/// The statuses every verb ends with.
+/// The statuses every verb ends with: wrong_use after a usage_error, failed after every other
+/// error.
 enum exit_status : int { succeeded = 0, failed = 1, wrong_use = 2 };
-
-/// The command line asks for something that cannot be: exit status 2. Everything else that goes
-/// wrong is a railpass::error: exit status 1.
-class usage_error : public error {
- public:
-  using error::error;
-};
 
 /// The words of a list separated by commas; throws usage_error if there is none or one is empty.
 std::vector<std::string> split_list(std::string_view option, std::string_view text);

@@ -280,7 +280,7 @@ int start(const options& o, const CLI::App& app) {
   if (!ranks || *ranks < 2) throw usage_error("-n: expected a number of ranks of at least 2");
   o.json.check();
   const std::vector<std::string> program = words_for_ranks(app);
-  const launch found = find_launch(o.launcher, {}, program.front());
+  const starter found = find_starter(o.launcher, {}, program.front());
   std::vector<std::string> command = found.command;
   const auto add = [&](const std::vector<std::string>& words) {
     command.insert(command.end(), words.begin(), words.end());

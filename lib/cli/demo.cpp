@@ -47,7 +47,7 @@ std::string program_of_demo() {
 std::vector<std::string> command_for(const options& o) {
   const std::string program = program_of_demo();
   const int ranks = o.ranks.value_or(ranks_of_this_host());
-  const launch found = find_launch("", "", program);
+  const starter found = find_starter("", "", program);
   std::vector<std::string> command = found.command;
   command.insert(command.end(), {"-n", std::to_string(ranks)});
   command.insert(command.end(), {program, std::to_string(o.steps)});

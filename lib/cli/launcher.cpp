@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/launcher.hpp"
 
-#include "lib/cli/arguments.hpp"
+#include "lib/base/usage_error.hpp"
 #include "lib/cli/planned_job.hpp"
 #include "lib/preload/mpi_of_build.hpp"
 #include "railpass/mpi.hpp"
@@ -199,9 +199,9 @@ std::string find_launcher(mpi_family family) {
   throw error("no mpiexec of " + full_name(family) + " was found in PATH; name it with --launcher");
 }
 
-launch find_launch(const std::string& launcher, const std::string& mpi,
-                   const std::string& program) {
-  launch found;
+starter find_starter(const std::string& launcher, const std::string& mpi,
+                     const std::string& program) {
+  starter found;
   found.family = mpi.empty() ? family_of_program(program) : parse_family("--mpi", mpi);
   if (launcher.empty()) {
     if (found.family == mpi_family::unknown) found.family = family_of_build();

@@ -41,7 +41,7 @@ mpi_family usual_family(launcher_kind kind);
 std::string find_launcher(mpi_family family);
 
 /// What starts ranks of a program.
-struct launch {
+struct starter {
   launcher_kind kind = launcher_kind::unknown;
   mpi_family family = mpi_family::unknown;  ///< of the program
   std::vector<std::string> command{};       ///< the launcher, and options of the user's
@@ -50,7 +50,8 @@ struct launch {
 /// `launcher`: the command that --launcher names; `mpi`: the family that --mpi names. If empty, the
 /// mpiexec of the program's MPI, and the MPI that the program is linked with. Throws usage_error,
 /// or error if one does not start the other.
-launch find_launch(const std::string& launcher, const std::string& mpi, const std::string& program);
+starter find_starter(const std::string& launcher, const std::string& mpi,
+                     const std::string& program);
 
 /// Options with which ranks that wait give way where a host of the job has fewer cores than ranks;
 /// none where hosts have enough, or where that is not known.

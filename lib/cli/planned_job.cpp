@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/planned_job.hpp"
 
-#include "lib/cli/arguments.hpp"
+#include "lib/base/usage_error.hpp"
 #include "lib/files/input.hpp"
 
 #include <climits>

@@ -27,7 +27,7 @@ struct options {
   bool verbose = false;
 };
 
-std::vector<std::string> command_for(int ranks, const launch& found,
+std::vector<std::string> command_for(int ranks, const starter& found,
                                      const std::vector<std::string>& program) {
   std::vector<std::string> command = found.command;
   const auto add = [&](const std::vector<std::string>& words) {
@@ -65,7 +65,7 @@ int run(const options& o, const CLI::App& verb) {
   // On other hosts, where a launcher of the user's may start it, there may be other programs.
   if (o.launcher.empty()) require_program(program.front());
   const std::vector<std::string> command =
-      command_for(*ranks, find_launch(o.launcher, o.mpi, program.front()), program);
+      command_for(*ranks, find_starter(o.launcher, o.mpi, program.front()), program);
   if (o.verbose) std::cerr << "railpass run: " << quoted(command) << '\n';
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
