@@ -1,4 +1,4 @@
-# RAILPASS_MPI_FAMILY: openmpi, mpich, intelmpi or mpi_abi, as lib/cli/launcher.hpp names them; other if
+# RAILPASS_MPI_FAMILY: openmpi, mpich, intelmpi or mpi_abi, as lib/launch/launcher.hpp names them; other if
 # it is none of these. What is built for one family can only run with it, so that installed packages ask
 # here, too.
 include(CheckCXXSymbolExists)

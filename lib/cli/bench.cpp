@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/measure/bench.hpp"
 
-#include "lib/cli/launcher.hpp"
 #include "lib/cli/parallel.hpp"
-#include "lib/cli/planned_job.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/launch/launcher.hpp"
+#include "lib/launch/planned_job.hpp"
 #include "lib/measure/launches.hpp"
 #include "lib/measure/workload.hpp"
 #include "lib/report/table.hpp"
@@ -276,18 +276,19 @@ int start(const options& o, const CLI::App& app) {
   if (is_rank())
     throw usage_error(
         "--launches: railpass starts the ranks itself; expected no mpirun around railpass bench");
-  const std::optional<int> ranks = o.ranks ? o.ranks : reserved_ranks(environment());
+  const std::optional<int> ranks =
+      o.ranks ? o.ranks : launch::reserved_ranks(launch::environment());
   if (!ranks || *ranks < 2) throw usage_error("-n: expected a number of ranks of at least 2");
   o.json.check();
   const std::vector<std::string> program = words_for_ranks(app);
-  const starter found = find_starter(o.launcher, {}, program.front());
+  const launch::starter found = launch::find_starter(o.launcher, {}, program.front());
   std::vector<std::string> command = found.command;
   const auto add = [&](const std::vector<std::string>& words) {
     command.insert(command.end(), words.begin(), words.end());
   };
   add({"-n", std::to_string(*ranks)});
-  add(crowd_options(found.kind, std::span(found.command).subspan(1), *ranks));
-  add(passing_options(found.kind, {}));
+  add(launch::crowd_options(found.kind, std::span(found.command).subspan(1), *ranks));
+  add(launch::passing_options(found.kind, {}));
   add(program);
 
   // Against ranks that hang; who measures takes about the budget.
@@ -299,7 +300,8 @@ int start(const options& o, const CLI::App& app) {
       const std::string name = "launch " + std::to_string(i) + " of " + std::to_string(o.launches);
       bar.show(double(i - 1) / o.launches, name);
       const tune::command_result done = tune::run_command(
-          {.line = quoted(command), .environment = {}, .limit_s = limit_s}, tune::watch_signals());
+          {.line = launch::quoted(command), .environment = {}, .limit_s = limit_s},
+          tune::watch_signals());
       if (!done.failure.empty()) throw error(name + ": " + reason_in(done));
       launches.push_back(files::parse_bench(done.output, name));
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/compare.hpp"
 
-#include "lib/cli/launcher.hpp"
 #include "lib/files/files.hpp"
+#include "lib/launch/launcher.hpp"
 #include "lib/measure/job.hpp"
 #include "lib/report/page.hpp"
 #include "lib/report/table.hpp"
@@ -34,43 +34,47 @@ struct options {
 };
 
 // The program in a launcher's command is the first word that is linked with an MPI library.
-mpi_family family_of_command(const std::vector<std::string>& command, launcher_kind kind) {
+launch::mpi_family family_of_command(const std::vector<std::string>& command,
+                                     launch::launcher_kind kind) {
   for (const std::string& word : command)
-    if (const mpi_family found = family_of_program(word); found != mpi_family::unknown)
+    if (const launch::mpi_family found = launch::family_of_program(word);
+        found != launch::mpi_family::unknown)
       return found;
-  const mpi_family usual = usual_family(kind);
-  return usual == mpi_family::unknown ? family_of_build() : usual;
+  const launch::mpi_family usual = launch::usual_family(kind);
+  return usual == launch::mpi_family::unknown ? launch::family_of_build() : usual;
 }
 
 }  // namespace
 
 std::array<way, 2> both_ways(const std::vector<std::string>& command, const std::string& mpi,
                              double limit_s) {
-  const launcher_kind kind = kind_of_launcher(command.front());
+  const launch::launcher_kind kind = launch::kind_of_launcher(command.front());
   const std::vector<std::string> words(command.begin() + 1, command.end());
-  const mpi_family family =
-      mpi.empty() ? family_of_command(kind == launcher_kind::unknown ? command : words, kind)
-                  : parse_family("--mpi", mpi);
-  const std::string value = preload_value(preload_library(family), command);
-  const std::vector<std::string> to_give_way = crowd_options(kind, words);
+  const launch::mpi_family family =
+      mpi.empty()
+          ? family_of_command(kind == launch::launcher_kind::unknown ? command : words, kind)
+          : launch::parse_family("--mpi", mpi);
+  const std::string value = launch::preload_value(launch::preload_library(family), command);
+  const std::vector<std::string> to_give_way = launch::crowd_options(kind, words);
 
   const auto line = [&](const std::vector<std::string>& options) {
     std::vector<std::string> all{command.front()};
     all.insert(all.end(), to_give_way.begin(), to_give_way.end());
     all.insert(all.end(), options.begin(), options.end());
     all.insert(all.end(), words.begin(), words.end());
-    return quoted(all);
+    return launch::quoted(all);
   };
   // A program that calls railpass itself does so both ways.
   const std::vector<std::pair<std::string, std::string>> off{{"RAILPASS_ENABLE", "off"}};
-  way without{"without",
-              {.line = line(passing_options(kind, off)), .environment = {}, .limit_s = limit_s}};
+  way without{
+      "without",
+      {.line = line(launch::passing_options(kind, off)), .environment = {}, .limit_s = limit_s}};
   way with{"with",
-           {.line = line(preloading_options(kind, value, words)),
+           {.line = line(launch::preloading_options(kind, value, words)),
             .environment = {},
             .limit_s = limit_s}};
   // Whatever starts the ranks passes it on.
-  if (kind == launcher_kind::unknown) {
+  if (kind == launch::launcher_kind::unknown) {
     without.command.environment = off;
     with.command.environment.emplace_back("LD_PRELOAD", value);
   }
@@ -210,7 +214,7 @@ std::string times_of(const files::comparison& found) {
   const std::vector<double> ratios = found.ratios();
   const median_bounds ratio = bounds_of_median(ratios);
   return std::to_string(ratios.size()) +
-         " runs each, in turn, after one to warm up: " + quoted(found.command) + '\n' +
+         " runs each, in turn, after one to warm up: " + launch::quoted(found.command) + '\n' +
          printed(lines) + "with / without, pair by pair: " + fixed(median(ratios), 3) + ", " +
          fixed(ratio.bounds.low, 3) + " .. " + fixed(ratio.bounds.high, 3) + " with " +
          percent(ratio.confidence, 0) + " confidence\n";
@@ -232,7 +236,7 @@ int run(const options& o) {
     for (const way& w : ways) {
       std::cerr << "railpass compare: " << w.name << ": ";
       for (const auto& [name, value] : w.command.environment)
-        std::cerr << name << '=' << quoted(value) << ' ';
+        std::cerr << name << '=' << launch::quoted(value) << ' ';
       std::cerr << w.command.line << '\n';
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/compare.hpp"
-#include "lib/cli/launcher.hpp"
-#include "lib/cli/planned_job.hpp"
-#include "lib/cli/temporary_folder.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/launch/launcher.hpp"
+#include "lib/launch/planned_job.hpp"
+#include "lib/tune/temporary_folder.hpp"
 #include "railpass/select/statistics/summary.hpp"
 
 #include <algorithm>
@@ -34,20 +34,20 @@ int ranks_of_this_host() {
   int threads_of_core = 1;
   if (int active = 0; std::ifstream("/sys/devices/system/cpu/smt/active") >> active && active)
     threads_of_core = 2;
-  return std::clamp(cores_of_this_host() / threads_of_core, 2, 16);
+  return std::clamp(launch::cores_of_this_host() / threads_of_core, 2, 16);
 }
 
 std::string program_of_demo() {
   const auto folder = std::filesystem::canonical("/proc/self/exe").parent_path();
   const std::string program = (folder / RAILPASS_LIBEXEC / "first").lexically_normal();
-  require_program(program);
+  launch::require_program(program);
   return program;
 }
 
 std::vector<std::string> command_for(const options& o) {
   const std::string program = program_of_demo();
   const int ranks = o.ranks.value_or(ranks_of_this_host());
-  const starter found = find_starter("", "", program);
+  const launch::starter found = launch::find_starter("", "", program);
   std::vector<std::string> command = found.command;
   command.insert(command.end(), {"-n", std::to_string(ranks)});
   command.insert(command.end(), {program, std::to_string(o.steps)});
@@ -69,7 +69,7 @@ int run(const options& o) {
   if (o.repetitions < 1) throw usage_error("--repetitions: expected at least 1");
   if (o.steps < 1) throw usage_error("--steps: expected at least 1");
   if (o.ranks && *o.ranks < 2) throw usage_error("-n: expected at least 2 ranks");
-  const temporary_folder folder;
+  const tune::temporary_folder folder;
   // The runs are to be the first ones, and to leave nothing behind.
   setenv("RAILPASS_KNOWLEDGE", "off", 1);
   setenv("RAILPASS_STATS", folder.file("statistics.json").c_str(), 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/help.hpp"
-#include "lib/cli/launcher.hpp"
-#include "lib/cli/planned_job.hpp"
 #include "lib/cli/verb.hpp"
+#include "lib/launch/launcher.hpp"
+#include "lib/launch/planned_job.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -27,18 +27,18 @@ struct options {
   bool verbose = false;
 };
 
-std::vector<std::string> command_for(int ranks, const starter& found,
+std::vector<std::string> command_for(int ranks, const launch::starter& found,
                                      const std::vector<std::string>& program) {
   std::vector<std::string> command = found.command;
   const auto add = [&](const std::vector<std::string>& words) {
     command.insert(command.end(), words.begin(), words.end());
   };
-  const std::string library = preload_library(found.family);
+  const std::string library = launch::preload_library(found.family);
   add({"-n", std::to_string(ranks)});
-  add(crowd_options(found.kind, std::span(found.command).subspan(1), ranks));
+  add(launch::crowd_options(found.kind, std::span(found.command).subspan(1), ranks));
   std::vector<std::string> words = found.command;
   words.insert(words.end(), program.begin(), program.end());
-  add(preloading_options(found.kind, preload_value(library, program), words));
+  add(launch::preloading_options(found.kind, launch::preload_value(library, program), words));
   add(program);
   return command;
 }
@@ -59,14 +59,15 @@ int run(const options& o, const CLI::App& verb) {
   if (program.front().starts_with('-'))
     throw usage_error("there is no option '" + program.front() +
                       "' (railpass run --help lists them)" + meant_option(verb));
-  const std::optional<int> ranks = o.ranks ? o.ranks : reserved_ranks(environment());
+  const std::optional<int> ranks =
+      o.ranks ? o.ranks : launch::reserved_ranks(launch::environment());
   if (!ranks) throw usage_error("-n: expected how many ranks, as no batch system says it");
   if (*ranks < 1) throw usage_error("-n: expected at least 1 rank");
   // On other hosts, where a launcher of the user's may start it, there may be other programs.
-  if (o.launcher.empty()) require_program(program.front());
+  if (o.launcher.empty()) launch::require_program(program.front());
   const std::vector<std::string> command =
-      command_for(*ranks, find_starter(o.launcher, o.mpi, program.front()), program);
-  if (o.verbose) std::cerr << "railpass run: " << quoted(command) << '\n';
+      command_for(*ranks, launch::find_starter(o.launcher, o.mpi, program.front()), program);
+  if (o.verbose) std::cerr << "railpass run: " << launch::quoted(command) << '\n';
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/temporary_folder.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/report/table.hpp"
@@ -8,6 +7,7 @@
 #include "lib/tune/results.hpp"
 #include "lib/tune/searches.hpp"
 #include "lib/tune/target.hpp"
+#include "lib/tune/temporary_folder.hpp"
 #include "railpass/base/hash.hpp"
 #include "railpass/base/units.hpp"
 
@@ -233,7 +233,7 @@ int run(options& o) {
   if (kept.earlier_runs() > 0 && o.json.text())
     std::cerr << "railpass tune: continues after " << kept.earlier_runs()
               << " launches in the journal\n";
-  const temporary_folder folder;
+  const tune::temporary_folder folder;
   std::uint64_t launches = 0;
   progress_bar bar("tune", true);
   const tune::launcher run_once = [&](const tune::combination* c) {

@@ -44,7 +44,8 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("models/", "models"), ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/measure/", "measure"),
           *((room, layer) for layer, rooms in ROOMS.items() for room in rooms),
           ("lib/halo/", "halo"), ("lib/c/", "c"), ("lib/preload/", "preload"),
-          ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/tune/", "tune")]
+          ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/tune/", "tune"),
+          ("lib/launch/", "launch")]
 
 # Which layers may include what is not ours.
 OUTSIDE = {"Eigen/": {"fit", "tune"}, "nlohmann/": {"files", "report", "tune", "cli"}, "CLI/": {"cli"}, "boost/": {"facade", "rails"},
@@ -129,7 +130,7 @@ MAY_OPEN = {"lib/files/input.cpp": "the gate", "lib/files/json_reader.cpp": "the
             "lib/group/shared_clock.cpp": "/proc",
             "lib/cli/doctor.cpp": "/proc, /sys", "lib/cli/demo.cpp": "/sys",
             "lib/cli/verb.cpp": "/proc, terminals",
-            "lib/cli/launcher.cpp": "programs", "lib/cli/rails.cpp": "JSON of its own",
+            "lib/launch/launcher.cpp": "programs", "lib/cli/rails.cpp": "JSON of its own",
             "lib/rails/board.cpp": "no links, and no files of other users",
             "lib/tune/results.cpp": "JSON of its own"}
 

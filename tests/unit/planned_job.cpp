@@ -2,7 +2,7 @@
 //
 // The job as batch systems describe it, ranks that exceed cores, and malformed descriptions, which
 // are ignored.
-#include "lib/cli/planned_job.hpp"
+#include "lib/launch/planned_job.hpp"
 
 #include "railpass/base/error.hpp"
 #include "support/catch.hpp"
@@ -17,7 +17,7 @@
 
 using namespace railpass;
 using namespace railpass::internal;
-using namespace railpass::internal::cli;
+using namespace railpass::internal::launch;
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::internal::cli {
+namespace railpass::internal::launch {
 
 /// What a preload library is built for. `standard` is the ABI of MPI 5.0 (libmpi_abi.so), whichever
 /// MPI library offers it.
@@ -81,4 +81,4 @@ std::vector<std::string> preloading_options(launcher_kind kind, const std::strin
 std::string quoted(const std::string& word);
 std::string quoted(const std::vector<std::string>& words);
 
-}  // namespace railpass::internal::cli
+}  // namespace railpass::internal::launch

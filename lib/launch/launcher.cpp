@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/launcher.hpp"
+#include "lib/launch/launcher.hpp"
 
 #include "lib/base/usage_error.hpp"
-#include "lib/cli/planned_job.hpp"
+#include "lib/launch/planned_job.hpp"
 #include "lib/preload/mpi_of_build.hpp"
 #include "railpass/mpi.hpp"
 
@@ -22,7 +22,7 @@
 
 extern "C" char** environ;
 
-namespace railpass::internal::cli {
+namespace railpass::internal::launch {
 namespace {
 
 struct family_names {
@@ -345,4 +345,4 @@ std::string quoted(const std::vector<std::string>& words) {
   return line;
 }
 
-}  // namespace railpass::internal::cli
+}  // namespace railpass::internal::launch

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::internal::cli {
+namespace railpass::internal::launch {
 
 struct planned_host {
   int slots = 0;               ///< ranks that are to start there
@@ -74,4 +74,4 @@ std::optional<planned_job> parse_host_list(std::string_view text);
 /// Host files of Open MPI ("host slots=4"), MPICH and Intel MPI ("host:4"): a line for each host.
 std::optional<planned_job> parse_host_file(std::string_view text);
 
-}  // namespace railpass::internal::cli
+}  // namespace railpass::internal::launch

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-namespace railpass::internal::cli {
+namespace railpass::internal::tune {
 
 /// A folder of this user alone, so that nobody puts a link where a launch writes. Removed with what
 /// is in it.
@@ -33,4 +33,4 @@ class temporary_folder {
   std::string path_;
 };
 
-}  // namespace railpass::internal::cli
+}  // namespace railpass::internal::tune

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/planned_job.hpp"
+#include "lib/launch/planned_job.hpp"
 
 #include "lib/base/usage_error.hpp"
 #include "lib/files/input.hpp"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace railpass::internal::cli {
+namespace railpass::internal::launch {
 namespace {
 
 // No job has more; a list that says so is not expanded.
@@ -360,4 +360,4 @@ std::optional<planned_job> parse_host_file(std::string_view text) {
   return of_hosts(std::move(found.hosts));
 }
 
-}  // namespace railpass::internal::cli
+}  // namespace railpass::internal::launch
