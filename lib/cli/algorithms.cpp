@@ -147,14 +147,15 @@ int run(const options& o) {
   const std::string summary = count_of(algorithms.size(), "algorithm") +
                               (chosen ? "" : " of " + count_of(num_collectives, "collective")) +
                               "\n\n";
-  if (o.json.text() && (chosen || o.all || o.markdown || wants_csv()))
-    words() << (o.markdown ? lines.markdown() : summary + printed(lines))
-            << "\nscratch: largest extra memory of a call on a rank.\n"
-               "n: length of the message (the sum of all ranks' blocks, if there are blocks).\n"
-               "b: length of the longest block.\n";
+  if (o.json.text() && (chosen || o.all || o.markdown || screen().csv))
+    screen().words()
+        << (o.markdown ? lines.markdown() : summary + screen().printed(lines))
+        << "\nscratch: largest extra memory of a call on a rank.\n"
+           "n: length of the message (the sum of all ranks' blocks, if there are blocks).\n"
+           "b: length of the longest block.\n";
   else if (o.json.text())
-    words() << summary << printed(counts_of(algorithms))
-            << "\nMore: --collective NAME, --algorithm TEXT, --needs TEXT, or --all.\n";
+    screen().words() << summary << screen().printed(counts_of(algorithms))
+                     << "\nMore: --collective NAME, --algorithm TEXT, --needs TEXT, or --all.\n";
   o.json.write(list);
   return succeeded;
 }

@@ -96,7 +96,7 @@ rows_shown choose(const std::vector<bench_result>& cell, bool all) {
   std::size_t arms = 0;
   for (const bench_result* row : sorted) {
     const bool always = row->arm == "native" || row->arm == "tuned";
-    if (!always && ++arms > most_arms && !all && !wants_csv())
+    if (!always && ++arms > most_arms && !all && !screen().csv)
       ++shown.left_out;
     else
       shown.rows.push_back(row);
@@ -125,18 +125,21 @@ std::string title_of(const std::string& name, std::int64_t bytes) {
 
 void print_left_out(const rows_shown& shown) {
   if (shown.left_out > 0)
-    words() << shown.left_out << " slower arms are measured but not shown (--all shows them)\n";
+    screen().words() << shown.left_out
+                     << " slower arms are measured but not shown (--all shows them)\n";
 }
 
 void print_learning(const learning_result& l) {
-  words() << "calls " << l.first_call << " to " << l.first_call + l.calls - 1 << ": "
-          << format_seconds(l.total_s) << ", " << fixed(l.total_s / l.native_total_s, 3)
-          << " x native's (pairs " << fixed(l.ratio_to_native, 3) << ", " << fixed(l.native_low, 3)
-          << ".." << fixed(l.native_high, 3) << "), " << fixed(l.total_s / l.best_total_s, 3)
-          << " x those of " << l.best_arm << " (pairs " << fixed(l.ratio_to_best, 3)
-          << "); the slowest took " << format_seconds(l.worst_call_s) << ", "
-          << fixed(l.worst_call_s / l.best_median_s, 2) << " x its median (its own slowest "
-          << fixed(l.best_worst_call_s / l.best_median_s, 2) << " x)\n";
+  screen().words() << "calls " << l.first_call << " to " << l.first_call + l.calls - 1 << ": "
+                   << format_seconds(l.total_s) << ", " << fixed(l.total_s / l.native_total_s, 3)
+                   << " x native's (pairs " << fixed(l.ratio_to_native, 3) << ", "
+                   << fixed(l.native_low, 3) << ".." << fixed(l.native_high, 3) << "), "
+                   << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm
+                   << " (pairs " << fixed(l.ratio_to_best, 3) << "); the slowest took "
+                   << format_seconds(l.worst_call_s) << ", "
+                   << fixed(l.worst_call_s / l.best_median_s, 2)
+                   << " x its median (its own slowest "
+                   << fixed(l.best_worst_call_s / l.best_median_s, 2) << " x)\n";
 }
 
 void print_cell(const measure::cell_result& cell, const std::string& title, bool all) {
@@ -148,28 +151,30 @@ void print_cell(const measure::cell_result& cell, const std::string& title, bool
                ratio_text(row->ratio_to_native), range_text(row->ratio_low, row->ratio_high),
                ratio_text(row->ratio_to_best)},
               tone_of(*row));
-  words() << title << '\n' << printed(lines, title);
+  screen().words() << title << '\n' << screen().printed(lines, title);
   print_left_out(shown);
   if (cell.late_rounds > 0)
-    words() << cell.late_rounds << " rounds were left out because a rank was late\n";
-  if (!cell.tuned_arm.empty()) words() << "chosen by tuning: " << cell.tuned_arm << '\n';
+    screen().words() << cell.late_rounds << " rounds were left out because a rank was late\n";
+  if (!cell.tuned_arm.empty()) screen().words() << "chosen by tuning: " << cell.tuned_arm << '\n';
   if (!cell.left_out.empty()) {
-    words() << cell.left_out.size() << " arms were left out, the first: " << cell.left_out[0].first
-            << ", " << cell.left_out[0].second << '\n';
+    screen().words() << cell.left_out.size()
+                     << " arms were left out, the first: " << cell.left_out[0].first << ", "
+                     << cell.left_out[0].second << '\n';
   }
   for (const learning_result& l : cell.learning) print_learning(l);
-  words() << std::endl;
+  screen().words() << std::endl;
 }
 
 void print_where(const bench_results& all) {
-  words() << all.measured_at << ", railpass " RAILPASS_VERSION ", " << all.machine_id.mpi_library
-          << "\n"
-          << all.num_ranks << " ranks, at most " << all.ranks_per_node << " per node, on "
-          << all.machine_id.num_hosts << " hosts; " << all.machine_id.cpu_model
-          << (all.machine_id.rails.empty() ? "" : "; arms over " + all.machine_id.rails)
-          << "\nprofile: "
-          << (all.notes.at("profile").empty() ? "none, generic constants" : all.notes.at("profile"))
-          << "\n\n";
+  screen().words() << all.measured_at << ", railpass " RAILPASS_VERSION ", "
+                   << all.machine_id.mpi_library << "\n"
+                   << all.num_ranks << " ranks, at most " << all.ranks_per_node << " per node, on "
+                   << all.machine_id.num_hosts << " hosts; " << all.machine_id.cpu_model
+                   << (all.machine_id.rails.empty() ? "" : "; arms over " + all.machine_id.rails)
+                   << "\nprofile: "
+                   << (all.notes.at("profile").empty() ? "none, generic constants"
+                                                       : all.notes.at("profile"))
+                   << "\n\n";
 }
 
 // The verdict on tuned against native; none if the launches contradict each other.
@@ -202,16 +207,16 @@ void print_launches(const bench_results& all, int launches, bool show_all) {
                  range_text(row->ratio_low, row->ratio_high), ratio_text(row->ratio_to_best)},
                 tone_of(*row));
     const std::string title = title_of(first.collective, first.bytes);
-    words() << title << '\n' << printed(lines, title);
+    screen().words() << title << '\n' << screen().printed(lines, title);
     print_left_out(shown);
     for (const bench_result& row : cell)
-      if (row.arm == "tuned" && !row.launch_ratios.empty()) words() << verdict(row);
+      if (row.arm == "tuned" && !row.launch_ratios.empty()) screen().words() << verdict(row);
     for (const learning_result& l : all.learning)
       if (l.collective == first.collective && l.bytes == first.bytes) print_learning(l);
-    words() << '\n';
+    screen().words() << '\n';
   }
   const std::vector<double> any(std::size_t(launches), 1.0);
-  words()
+  screen().words()
       << "Median, least and most refer to the medians of launches; intervals of /native refer to "
       << launches << " launches, with " << percent(bounds_of_median(any).confidence, 0)
       << " confidence\n";
@@ -295,7 +300,7 @@ int start(const options& o, const CLI::App& app) {
   const double limit_s = 600 + 10 * wanted.budget_s;
   std::vector<bench_results> launches;
   {
-    progress_bar bar("bench", true);
+    report::progress_bar bar("bench", true);
     for (int i = 1; i <= o.launches; ++i) {
       const std::string name = "launch " + std::to_string(i) + " of " + std::to_string(o.launches);
       bar.show(double(i - 1) / o.launches, name);
@@ -343,7 +348,7 @@ int run(const options& o) {
 
     std::vector<std::string> wrong, missed;
     {
-      progress_bar bar("bench", j.rank == 0);
+      report::progress_bar bar("bench", j.rank == 0);
       measure::measure_cells(
           j, cells_of(wanted, o, j, knowledge ? &*knowledge : nullptr), wanted.budget_s, all,
           [&](double fraction, const std::string& doing) { bar.show(fraction, doing); },
@@ -360,11 +365,12 @@ int run(const options& o) {
           });
     }
     if (speaks && !missed.empty()) {
-      words() << "Not shown to be as fast (95 % interval of tuned / other):\n";
-      for (const std::string& one : missed) words() << "  " << one << '\n';
+      screen().words() << "Not shown to be as fast (95 % interval of tuned / other):\n";
+      for (const std::string& one : missed) screen().words() << "  " << one << '\n';
     }
     if (speaks)
-      words() << "Intervals hold for this launch; launches may differ by more (see --launches)\n";
+      screen().words()
+          << "Intervals hold for this launch; launches may differ by more (see --launches)\n";
     all.notes["missed"] = join(missed);
     on_rank_0(j, [&] { o.json.write(files::to_json(all)); });
     if (!wrong.empty()) throw error("wrong results: " + join(wrong));

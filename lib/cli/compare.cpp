@@ -98,7 +98,7 @@ void show_last_lines(const way& w, const std::string& errors) {
 }
 
 // Runs it and returns its standard output.
-std::string run_once(way& w, bool counts, progress_bar& progress) {
+std::string run_once(way& w, bool counts, report::progress_bar& progress) {
   const tune::command_result result = tune::run_command(w.command, tune::watch_signals());
   if (!result.failure.empty()) {
     progress.hide();
@@ -142,8 +142,8 @@ struct seen_output {
   }
 };
 
-void run_pairs(std::array<way, 2>& ways, int repetitions, progress_bar& progress, double budget_s,
-               seen_output& output) {
+void run_pairs(std::array<way, 2>& ways, int repetitions, report::progress_bar& progress,
+               double budget_s, seen_output& output) {
   const double began_s = steady_clock_s();
   double pair_s = 0;
   for (int r = 0; r <= repetitions; ++r) {
@@ -177,7 +177,7 @@ report::tone tone_of(files::shown_gain shown) {
 }  // namespace
 
 files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::string>& command,
-                              int repetitions, progress_bar& progress, double budget_s) {
+                              int repetitions, report::progress_bar& progress, double budget_s) {
   seen_output output;
   try {
     run_pairs(ways, repetitions, progress, budget_s, output);
@@ -215,13 +215,13 @@ std::string times_of(const files::comparison& found) {
   const median_bounds ratio = bounds_of_median(ratios);
   return std::to_string(ratios.size()) +
          " runs each, in turn, after one to warm up: " + launch::quoted(found.command) + '\n' +
-         printed(lines) + "with / without, pair by pair: " + fixed(median(ratios), 3) + ", " +
-         fixed(ratio.bounds.low, 3) + " .. " + fixed(ratio.bounds.high, 3) + " with " +
+         screen().printed(lines) + "with / without, pair by pair: " + fixed(median(ratios), 3) +
+         ", " + fixed(ratio.bounds.low, 3) + " .. " + fixed(ratio.bounds.high, 3) + " with " +
          percent(ratio.confidence, 0) + " confidence\n";
 }
 
 std::string verdict_of(const files::comparison& found) {
-  return toned(tone_of(found.shown()), found.verdict());
+  return screen().toned(tone_of(found.shown()), found.verdict());
 }
 
 namespace {
@@ -240,14 +240,14 @@ int run(const options& o) {
       std::cerr << w.command.line << '\n';
     }
 
-  progress_bar progress("compare", o.json.text());
+  report::progress_bar progress("compare", o.json.text());
   const files::comparison found = run_in_turn(ways, command, o.repetitions, progress);
   if (o.json.text())
-    words() << times_of(found) << verdict_of(found) << '\n'
-            << (found.same_output ? "All runs had the same standard output.\n"
-                : found.same_output_but_numbers
-                    ? "All runs had the same standard output except for numbers.\n"
-                    : "The standard output of the runs differs.\n");
+    screen().words() << times_of(found) << verdict_of(found) << '\n'
+                     << (found.same_output ? "All runs had the same standard output.\n"
+                         : found.same_output_but_numbers
+                             ? "All runs had the same standard output except for numbers.\n"
+                             : "The standard output of the runs differs.\n");
   o.json.write(files::to_json(found));
   fail_if_interrupted(found, o.repetitions);
   return succeeded;

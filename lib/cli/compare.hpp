@@ -29,7 +29,7 @@ std::array<way, 2> both_ways(const std::vector<std::string>& command, const std:
 /// likely to end after the budget, or a signal interrupts. Adds the times to `ways`. Throws error
 /// if a run fails, or if no pair ended before the interrupt.
 files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::string>& command,
-                              int repetitions, progress_bar& progress,
+                              int repetitions, report::progress_bar& progress,
                               double budget_s = std::numeric_limits<double>::infinity());
 
 /// Throws error, for after the results have been shown, if a signal has interrupted the runs.

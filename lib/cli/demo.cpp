@@ -80,7 +80,7 @@ int run(const options& o) {
                "Each of its "
             << o.steps << " steps adds up 64 KiB of all ranks with MPI_Allreduce.\n\n"
             << std::flush;
-  progress_bar progress("demo", true);
+  report::progress_bar progress("demo", true);
   const files::comparison found = run_in_turn(ways, command, o.repetitions, progress, budget_s);
   std::cout << times_of(found) << chosen_in(folder.file("statistics.json")) << '\n'
             << (found.shown() == files::shown_gain::faster ? "" : "railpass gained nothing here. ")

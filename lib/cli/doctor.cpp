@@ -180,16 +180,18 @@ int conclude(const options& o, const std::vector<finding>& findings) {
     wrong += f.ok ? 0 : 1;
     lines.add({f.check, f.host, f.ok ? "yes" : "no", f.message});
     if (o.json.text())
-      words() << (f.ok ? toned(report::tone::good, "  ok      ")
-                       : toned(report::tone::bad, "  PROBLEM "))
-              << wrapped(f.check + (f.host.empty() ? "" : " on " + f.host) + ": " + f.message, 10)
-              << '\n';
+      screen().words() << (f.ok ? screen().toned(report::tone::good, "  ok      ")
+                                : screen().toned(report::tone::bad, "  PROBLEM "))
+                       << screen().wrapped(
+                              f.check + (f.host.empty() ? "" : " on " + f.host) + ": " + f.message,
+                              10)
+                       << '\n';
   }
-  if (wants_csv()) printed(lines);
+  if (screen().csv) screen().printed(lines);
   if (o.json.text())
-    words() << (wrong == 0 ? "No problem was found.\n"
-                           : std::to_string(wrong) + (wrong == 1 ? " problem" : " problems") +
-                                 " found.\n");
+    screen().words() << (wrong == 0 ? "No problem was found.\n"
+                                    : std::to_string(wrong) +
+                                          (wrong == 1 ? " problem" : " problems") + " found.\n");
   o.json.write(to_json(findings));
   return wrong == 0 ? succeeded : failed;
 }

@@ -56,12 +56,13 @@ link_class parse_link(const std::string& name) {
 }
 
 void print_link(const std::string& name, const link_model& link) {
-  words() << name << ": eager up to "
-          << (std::isfinite(link.eager_limit_bytes)
-                  ? format_bytes(std::int64_t(link.eager_limit_bytes))
-                  : "any size")
-          << ", measured times lie within a factor " << fixed(std::exp(link.residual_spread), 2)
-          << " (residual spread " << fixed(link.residual_spread, 3) << ")\n";
+  screen().words() << name << ": eager up to "
+                   << (std::isfinite(link.eager_limit_bytes)
+                           ? format_bytes(std::int64_t(link.eager_limit_bytes))
+                           : "any size")
+                   << ", measured times lie within a factor "
+                   << fixed(std::exp(link.residual_spread), 2) << " (residual spread "
+                   << fixed(link.residual_spread, 3) << ")\n";
   report::table lines(
       {"from bytes", "latency L", "send o", "receive o", "gap g", "ns per byte", "MB/s"});
   const auto overhead = [](double seconds, double s_per_byte) {
@@ -74,7 +75,7 @@ void print_link(const std::string& name, const link_model& link) {
                overhead(p.receive_overhead_s, p.receive_overhead_s_per_byte),
                format_seconds(p.gap_s), fixed(p.gap_s_per_byte * 1e9, 3),
                p.gap_s_per_byte > 0 ? fixed(1e-6 / p.gap_s_per_byte, 1) : "-"});
-  words() << printed(lines, name) << '\n';
+  screen().words() << screen().printed(lines, name) << '\n';
 }
 
 void print(const profile& p, const measurements& m) {
@@ -87,30 +88,33 @@ void print(const profile& p, const measurements& m) {
       return across ? t.num_ranks > t.ranks_per_node : t.ranks_per_node > 1;
     });
     if (!sampled && (!m.links.empty() || !used)) {
-      words() << name << ": not measured"
-              << (m.links.empty() ? "" : "; the profile uses the model of the other link instead")
-              << "\n\n";
+      screen().words() << name << ": not measured"
+                       << (m.links.empty()
+                               ? ""
+                               : "; the profile uses the model of the other link instead")
+                       << "\n\n";
       continue;
     }
     print_link(sampled ? name : name + ", from times of algorithms",
                across ? p.machine.across_nodes : p.machine.same_node);
     if (!sampled) continue;
     const hockney_fit h = fit_hockney(m.links, link);
-    words() << "Hockney, " << name << ": alpha " << format_seconds(h.line.alpha_s) << ", beta "
-            << fixed(h.line.s_per_byte * 1e9, 3) << " ns per byte, residual spread "
-            << fixed(h.residual_spread, 3) << "\n\n";
+    screen().words() << "Hockney, " << name << ": alpha " << format_seconds(h.line.alpha_s)
+                     << ", beta " << fixed(h.line.s_per_byte * 1e9, 3)
+                     << " ns per byte, residual spread " << fixed(h.residual_spread, 3) << "\n\n";
   }
   const auto local = [](const char* name, const local_model& l) {
-    words() << name << ": " << format_seconds(l.alpha_s) << " + " << fixed(l.s_per_byte * 1e9, 3)
-            << " ns per byte\n";
+    screen().words() << name << ": " << format_seconds(l.alpha_s) << " + "
+                     << fixed(l.s_per_byte * 1e9, 3) << " ns per byte\n";
   };
   if (!m.copies.empty()) local("copy", p.machine.copy);
   if (!m.reductions.empty()) local("reduce", p.machine.reduce);
   if (const shared_memory_model& shared = p.machine.shared; shared.measured) {
-    words() << "time until another rank of the node sees a write: " << format_seconds(shared.seen_s)
-            << (shared.near_seen_s > 0
-                    ? ", within a cache " + format_seconds(shared.near_seen_s) + '\n'
-                    : "\n");
+    screen().words() << "time until another rank of the node sees a write: "
+                     << format_seconds(shared.seen_s)
+                     << (shared.near_seen_s > 0
+                             ? ", within a cache " + format_seconds(shared.near_seen_s) + '\n'
+                             : "\n");
     local("copy to or from shared memory", shared.copy);
     if (!m.single_copies.empty()) local("single copy", shared.single_copy);
   }
@@ -123,10 +127,12 @@ void print(const profile& p, const measurements& m) {
       lines.add({c.collective, c.algorithm, fixed(c.factor, 3), fixed(std::exp(most), 2),
                  std::to_string(c.points.size())});
     }
-    words() << "\nClosed forms, corrected by what was measured\n" << printed(lines);
+    screen().words() << "\nClosed forms, corrected by what was measured\n"
+                     << screen().printed(lines);
   }
   if (!p.measured.empty())
-    words() << p.measured.size() << " times of the MPI library's own collectives are kept\n";
+    screen().words() << p.measured.size()
+                     << " times of the MPI library's own collectives are kept\n";
   say_if_disturbed(p.core_share);
 }
 
@@ -202,7 +208,7 @@ int run(const options& o) {
   files::write_text(o.output, text);
   if (o.json.text()) {
     print(p, all);
-    words() << "written to " << o.output << '\n';
+    screen().words() << "written to " << o.output << '\n';
   }
   o.json.write(text);
   return succeeded;

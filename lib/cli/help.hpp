@@ -3,17 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include <cstddef>
 #include <string>
-#include <string_view>
 
 namespace railpass::internal::cli {
-
-constexpr std::size_t terminal_columns = 80;
-
-/// In lines of at most so many columns, broken between words. Lines that begin with a blank are
-/// commands and stay as they are; the others are joined and filled anew.
-std::string filled(std::string_view text, std::size_t columns);
 
 /// Help for terminals of 80 columns.
 class help_formatter : public CLI::Formatter {

@@ -117,13 +117,13 @@ int list(const options& o) {
     if (!o.json.text()) continue;
     say(found.problems);
     if (lines.empty())
-      words() << "No knowledge in " << printable(place.string()) << '\n';
+      screen().words() << "No knowledge in " << printable(place.string()) << '\n';
     else
-      words()
+      screen().words()
           << "In " << printable(place.string())
           << " (under way: running, or killed less than a day ago; files: runs that are not in the "
              "database yet)\n"
-          << printed(lines, place.string()) << '\n';
+          << screen().printed(lines, place.string()) << '\n';
   }
   o.json.write(ordered_json{{"machines", list}, {"problems", problems}});
   return succeeded;
@@ -226,8 +226,8 @@ int analyse(const options& o) {
       if (analysed.empty()) continue;
       text += text_of(m.machine) + " (" + printable(place.string()) + ")\n\n";
       for (const report::analysed_group& g : analysed) {
-        text += printable(g.title) + '\n' + printed(g.problems, g.title) + '\n';
-        if (!g.predictors.empty()) text += printed(g.predictors, g.title) + '\n';
+        text += printable(g.title) + '\n' + screen().printed(g.problems, g.title) + '\n';
+        if (!g.predictors.empty()) text += screen().printed(g.predictors, g.title) + '\n';
         groups.push_back({{"machine_id", machine_json(m.machine)},
                           {"title", g.title},
                           {"problems", g.problems.csv()},
@@ -235,7 +235,7 @@ int analyse(const options& o) {
       }
     }
   }
-  if (o.json.text()) words() << (text.empty() ? "No knowledge of that kind.\n" : text);
+  if (o.json.text()) screen().words() << (text.empty() ? "No knowledge of that kind.\n" : text);
   o.json.write(ordered_json{{"groups", groups}});
   return succeeded;
 }
@@ -295,13 +295,13 @@ int show(const options& o) {
           }
           list.push_back(std::move(line));
         }
-        text += printable(title) + '\n' + printed(lines, title) + '\n';
+        text += printable(title) + '\n' + screen().printed(lines, title) + '\n';
       }
     }
   }
   if (o.json.text()) {
     say(problems);
-    words() << (text.empty() ? "No knowledge of that kind.\n" : text);
+    screen().words() << (text.empty() ? "No knowledge of that kind.\n" : text);
   }
   o.json.write(ordered_json{{"contexts", list}, {"problems", problems}});
   return succeeded;
@@ -340,7 +340,7 @@ int prune(const options& o) {
   ordered_json j;
   std::string text;
   bring_together(o.places().own, keep, j, text);
-  if (o.json.text()) words() << text;
+  if (o.json.text()) screen().words() << text;
   o.json.write(j);
   return succeeded;
 }
@@ -382,7 +382,7 @@ int add(const options& o, std::vector<knowledge::stored_run> (*runs_of)(const st
   if (report.present > 0) text += ", " + std::to_string(report.present) + " were there before";
   text += '\n';
   bring_together(own, {}, j, text);
-  if (o.json.text()) words() << text;
+  if (o.json.text()) screen().words() << text;
   o.json.write(j);
   return succeeded;
 }

@@ -54,22 +54,22 @@ int run(const options& o) {
   // Of a machine that nobody measured nobody knows how far predictions are off.
   const bool doubt_known = !o.profile.empty() && knows_links(known, o.num_ranks, o.ranks_per_node);
   if (o.json.text())
-    words() << name_of(op) << " on " << o.num_ranks << " ranks, " << o.ranks_per_node
-            << " per node\n"
-            << (o.profile.empty()
-                    ? "no profile: generic constants. Arms can be compared, but the times do not\n"
-                      "hold for this machine (railpass sample and fit make a profile).\n"
-                : doubt_known ? o.profile + '\n'
-                              : o.profile +
-                                    ": links that these ranks need were never sampled; "
-                                    "the sampled\nlinks are used instead, with an unknown "
-                                    "error.\n")
-            << '\n';
+    screen().words()
+        << name_of(op) << " on " << o.num_ranks << " ranks, " << o.ranks_per_node << " per node\n"
+        << (o.profile.empty()
+                ? "no profile: generic constants. Arms can be compared, but the times do not\n"
+                  "hold for this machine (railpass sample and fit make a profile).\n"
+            : doubt_known ? o.profile + '\n'
+                          : o.profile +
+                                ": links that these ranks need were never sampled; "
+                                "the sampled\nlinks are used instead, with an unknown "
+                                "error.\n")
+        << '\n';
   if (o.json.text()) say_if_disturbed(known.core_share);
   if (const double known_ranks = most_measured_ranks(known, op);
       o.json.text() && doubt_known && o.num_ranks > std::lround(known_ranks))
-    words() << "Nothing was measured with more than " << std::lround(known_ranks)
-            << " ranks: predictions for more ranks are less certain.\n\n";
+    screen().words() << "Nothing was measured with more than " << std::lround(known_ranks)
+                     << " ranks: predictions for more ranks are less certain.\n\n";
   for (const std::int64_t bytes : sizes) {
     const prediction_query q{.op = op,
                              .num_ranks = o.num_ranks,
@@ -86,7 +86,7 @@ int run(const options& o) {
     if (o.simulate) titles.emplace_back("simulated");
     report::table lines(titles);
     constexpr std::size_t shown_arms = 8;
-    const bool all = o.all || wants_csv();
+    const bool all = o.all || screen().csv;
     std::size_t shown = 0;
     std::optional<double> last_s;  // arms that take the same are one of those that are shown
     for (const arm_prediction& p : arms) {
@@ -116,10 +116,10 @@ int run(const options& o) {
         lines.add_folded(cells);
     }
     if (!o.json.text()) continue;
-    words() << format_bytes(bytes) << '\n' << printed(lines, format_bytes(bytes));
+    screen().words() << format_bytes(bytes) << '\n' << screen().printed(lines, format_bytes(bytes));
     if (shown < arms.size())
-      words() << arms.size() - shown << " slower arms are not shown (--all shows them)\n";
-    words() << '\n';
+      screen().words() << arms.size() - shown << " slower arms are not shown (--all shows them)\n";
+    screen().words() << '\n';
   }
 
   auto changes = nlohmann::ordered_json::array();
@@ -138,7 +138,7 @@ int run(const options& o) {
       changes.push_back({{"from_bytes", c.from_bytes}, {"arm", name_of(c.best)}});
       lines.add({std::to_string(c.from_bytes), name_of(c.best)});
     }
-    if (o.json.text() && !lines.empty()) words() << printed(lines);
+    if (o.json.text() && !lines.empty()) screen().words() << screen().printed(lines);
   }
   o.json.write({{"collective", name_of(op)},
                 {"num_ranks", o.num_ranks},

@@ -66,14 +66,14 @@ void print_samples(const transport::link_samples& samples, const std::vector<std
     for (const double b : sizes)
       lines.add({format_bytes(std::int64_t(b)), time_at(s.copied, b), time_at(s.pieces, b),
                  time_at(s.rendezvous, b), time_at(s.two_packets, b), time_at(s.aggregate, b)});
-    words() << names[r] << ", one way\n" << printed(lines, names[r]) << '\n';
+    screen().words() << names[r] << ", one way\n" << screen().printed(lines, names[r]) << '\n';
   }
 }
 
 void print_link(const known_link& link, const std::vector<std::string>& names,
                 const std::vector<std::int64_t>& sizes) {
   const transport::link_findings& f = link.findings;
-  words() << (link.measured.same_host ? "Ranks on one host\n" : "Ranks on two hosts\n");
+  screen().words() << (link.measured.same_host ? "Ranks on one host\n" : "Ranks on two hosts\n");
   print_samples(link.measured.samples, names);
   report::table rails({"rail", "latency", "Mbit/s", "asking", "copied below", "at once up to",
                        "aggregated up to", "large messages"});
@@ -84,26 +84,27 @@ void print_link(const known_link& link, const std::vector<std::string>& names,
                format_bytes(p.thresholds.eager_bytes), format_bytes(p.thresholds.aggregate_bytes),
                p.spare ? "no: too slow to help" : "yes"});
   }
-  words() << printed(rails) << '\n';
+  screen().words() << screen().printed(rails) << '\n';
   report::table crossings(
       {"rail", "not copying is quicker from", "asking first from", "two packets from"});
   for (std::size_t r = 0; r < names.size(); ++r)
     crossings.add({names[r], show(f.rails[r].pieces), show(f.rails[r].rendezvous),
                    show(f.rails[r].two_packets)});
-  words() << printed(crossings) << '\n';
+  screen().words() << screen().printed(crossings) << '\n';
   if (!link.measured.samples.joint.empty()) {
     report::table sets({"together", "Mbit/s", "of the sum"});
     for (const transport::joint_sample& s : link.measured.samples.joint)
       sets.add({names_of(s.rails, names), megabits(s.bytes_per_s),
                 percent(transport::additivity(link.measured.samples.joint, s).value_or(0))});
-    words() << printed(sets) << '\n';
+    screen().words() << screen().printed(sets) << '\n';
     report::table together({"over several rails", "one way"});
     for (const auto& t : link.measured.samples.together)
       together.add({format_bytes(std::int64_t(t.bytes)), format_seconds(t.seconds)});
-    if (!together.empty()) words() << printed(together);
-    words() << "Several rails are quicker than one from: " << show(f.split);
-    if (!f.split.is_never()) words() << "; smallest part: " << format_bytes(f.profile.least_bytes);
-    words() << "\n\n";
+    if (!together.empty()) screen().words() << screen().printed(together);
+    screen().words() << "Several rails are quicker than one from: " << show(f.split);
+    if (!f.split.is_never())
+      screen().words() << "; smallest part: " << format_bytes(f.profile.least_bytes);
+    screen().words() << "\n\n";
   }
   std::vector<std::string> titles{"plan for"};
   for (const std::string& n : names) titles.push_back("bytes on " + n);
@@ -117,7 +118,7 @@ void print_link(const known_link& link, const std::vector<std::string>& names,
                {plan.eager ? "at once" : "when asked for", format_seconds(plan.seconds)});
     plans.add(std::move(row));
   }
-  words() << printed(plans) << '\n';
+  screen().words() << screen().printed(plans) << '\n';
 }
 
 json link_json(const known_link& link, const std::vector<std::string>& names,
@@ -201,11 +202,12 @@ void print_running(const found_boards& found, double now_s) {
             {"all", "", rail, format_bytes(sum.sent_bytes),
              percent(all.sent_bytes > 0 ? double(sum.sent_bytes) / double(all.sent_bytes) : 0), "",
              "", format_bytes(sum.backlog_bytes), "", ""});
-    words() << "Running: " << printable(b.rails.front().program) << ", " << ranks.size() << " of "
-            << b.num_ranks << " ranks on this host\n"
-            << printed(lines) << '\n';
+    screen().words() << "Running: " << printable(b.rails.front().program) << ", " << ranks.size()
+                     << " of " << b.num_ranks << " ranks on this host\n"
+                     << screen().printed(lines) << '\n';
   }
-  for (const std::string& why : found.skipped) words() << "Skipped " << printable(why) << "\n\n";
+  for (const std::string& why : found.skipped)
+    screen().words() << "Skipped " << printable(why) << "\n\n";
 }
 
 json running_json(const found_boards& found, double now_s) {
@@ -243,13 +245,13 @@ void print(const rails_report& r, const std::vector<std::int64_t>& sizes) {
   report::table found({"host", "interface", "used", "why"}, 2);
   for (const measure::judged_interface& s : r.interfaces)
     found.add({s.what.host, s.what.marks, s.verdict.used ? "yes" : "no", s.verdict.why});
-  words() << printed(found) << '\n';
+  screen().words() << screen().printed(found) << '\n';
   print_running(r.running, r.looked_at_s);
   if (!r.known) {
-    words() << r.hint << '\n';
+    screen().words() << r.hint << '\n';
     return;
   }
-  words() << "Rails: " << r.known->source << ", " << r.known->measured_at << "\n\n";
+  screen().words() << "Rails: " << r.known->source << ", " << r.known->measured_at << "\n\n";
   for (const known_link& l : r.known->links) print_link(l, r.names, sizes);
 }
 

@@ -20,7 +20,7 @@ struct options {
 
 void print(const sample_set& samples) {
   if (!samples.machine_id.rails.empty())
-    words() << "Messages over " << samples.machine_id.rails << "\n\n";
+    screen().words() << "Messages over " << samples.machine_id.rails << "\n\n";
   const auto optional_time = [](const std::optional<double>& s) {
     return s ? format_seconds(*s) : std::string("-");
   };
@@ -39,16 +39,19 @@ void print(const sample_set& samples) {
                  optional_time(busy_s), busy_s ? fixed(double(s.bytes) / *busy_s / 1e6, 1) : "-"});
     }
     if (lines.empty()) continue;
-    words() << (link == link_class::same_node ? "Same node" : "Across nodes") << ", eager up to "
-            << format_bytes(samples.measured.eager_limits_bytes.at(link)) << "\n"
-            << printed(lines, link == link_class::same_node ? "same node" : "across nodes") << '\n';
+    screen().words() << (link == link_class::same_node ? "Same node" : "Across nodes")
+                     << ", eager up to "
+                     << format_bytes(samples.measured.eager_limits_bytes.at(link)) << "\n"
+                     << screen().printed(
+                            lines, link == link_class::same_node ? "same node" : "across nodes")
+                     << '\n';
   }
   report::table lines({"bytes", "copy", "reduce (sum of doubles)"});
   for (std::size_t i = 0; i < samples.measured.copies.size(); ++i)
     lines.add({format_bytes(samples.measured.copies[i].bytes),
                format_seconds(samples.measured.copies[i].seconds),
                format_seconds(samples.measured.reductions[i].seconds)});
-  words() << printed(lines);
+  screen().words() << screen().printed(lines);
 
   report::table handovers({"bytes", "through shared memory", "within a cache", "by a single copy"});
   for (const local_sample& s : samples.measured.handovers) {
@@ -59,12 +62,12 @@ void print(const sample_set& samples) {
   }
   for (const local_sample& s : samples.measured.single_copies)
     handovers.add({format_bytes(s.bytes), "-", "-", format_seconds(s.seconds)});
-  if (!handovers.empty()) words() << '\n' << printed(handovers);
+  if (!handovers.empty()) screen().words() << '\n' << screen().printed(handovers);
 
   report::table natives({"the MPI library's own", "bytes", "median"}, 2);
   for (const collective_time& t : samples.measured.collectives)
     natives.add({t.collective, format_bytes(t.bytes), format_seconds(t.median_s)});
-  if (!natives.empty()) words() << '\n' << printed(natives);
+  if (!natives.empty()) screen().words() << '\n' << screen().printed(natives);
   say_if_disturbed(samples.measured.core_share);
 }
 
@@ -78,7 +81,7 @@ int run(const options& o) {
     sample_set samples;
     samples.machine_id = measure::machine_marks(j.num_nodes());
     {
-      progress_bar bar("sample", j.rank == 0);
+      report::progress_bar bar("sample", j.rank == 0);
       samples.measured = measure::sample_machine(
           j, samples.machine_id.rails, budget_s, natives,
           [&](double fraction, const std::string& doing) { bar.show(fraction, doing); });

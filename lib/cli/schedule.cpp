@@ -89,7 +89,7 @@ std::array<double, work_columns> numbers_of(const rank_work& w, double finish_s)
 // Every rank; of many the least, the median and the most of each column, and whoever is named.
 report::table table_of(const std::vector<rank_work>& work, const std::vector<double>& finish_s,
                        double time_s, const std::map<std::size_t, std::string>& named) {
-  const bool in_full = wants_csv() || work.size() <= std::size_t(most_ranks_in_full);
+  const bool in_full = screen().csv || work.size() <= std::size_t(most_ranks_in_full);
   report::table lines({in_full ? "rank" : "ranks", "done after", "sends", "receives", "sending",
                        "receiving", "computing"});
   const auto add = [&](const std::string& name, const std::array<double, work_columns>& n) {
@@ -152,7 +152,7 @@ int run(const options& o) {
   const machine_model machine =
       o.profile.empty() ? select::generic_machine() : files::read_profile(o.profile).machine;
 
-  progress_bar bar("schedule", o.json.text());
+  report::progress_bar bar("schedule", o.json.text());
   bar.show(0, "playing about " +
                   std::to_string(std::int64_t(messages_of(chosen, o.num_ranks, bytes))) +
                   " messages");
@@ -191,22 +191,25 @@ int run(const options& o) {
       std::size_t(std::ranges::max_element(played.finish_s) - played.finish_s.begin()),
       "done last");
   if (o.json.text()) {
-    words() << name_of(op) << ":" << name_of(chosen) << " of " << format_bytes(bytes) << " on "
-            << o.num_ranks << " ranks, " << o.ranks_per_node
-            << " per node: " << format_seconds(played.time_s) << ", " << played.messages
-            << " messages\n"
-            << (o.profile.empty() ? "no profile: generic constants" : o.profile) << "\n\n"
-            << printed(table_of(work, played.finish_s, played.time_s, named));
+    screen().words() << name_of(op) << ":" << name_of(chosen) << " of " << format_bytes(bytes)
+                     << " on " << o.num_ranks << " ranks, " << o.ranks_per_node
+                     << " per node: " << format_seconds(played.time_s) << ", " << played.messages
+                     << " messages\n"
+                     << (o.profile.empty() ? "no profile: generic constants" : o.profile) << "\n\n"
+                     << screen().printed(table_of(work, played.finish_s, played.time_s, named));
     if (slowest.busy_s > 0)
-      words() << "\nbottleneck: rank " << slowest.rank << " is " << slowest.doing << " for "
-              << format_seconds(slowest.busy_s) << ", " << share(slowest.busy_s) << " of the time"
-              << (slowest.bytes > 0 ? ", " + format_bytes(slowest.bytes) : "") << '\n';
+      screen().words() << "\nbottleneck: rank " << slowest.rank << " is " << slowest.doing
+                       << " for " << format_seconds(slowest.busy_s) << ", " << share(slowest.busy_s)
+                       << " of the time"
+                       << (slowest.bytes > 0 ? ", " + format_bytes(slowest.bytes) : "") << '\n';
     if (!o.trace.empty())
-      words() << "trace: " << o.trace << " (open it in ui.perfetto.dev or chrome://tracing)\n";
+      screen().words() << "trace: " << o.trace
+                       << " (open it in ui.perfetto.dev or chrome://tracing)\n";
     if (!o.svg.empty())
-      words() << "picture: " << o.svg
-              << (o.num_ranks > report::most_ranks_drawn ? ", a selection of the ranks" : "")
-              << '\n';
+      screen().words() << "picture: " << o.svg
+                       << (o.num_ranks > report::most_ranks_drawn ? ", a selection of the ranks"
+                                                                  : "")
+                       << '\n';
   }
   o.json.write({{"collective", name_of(op)},
                 {"arm", name_of(chosen)},

@@ -28,7 +28,7 @@ int list_policies(const options& o) {
     list.push_back({{"name", p.name}, {"text", p.text}});
     lines.add({std::string(p.name), std::string(p.text)});
   }
-  if (o.json.text()) words() << printed(lines);
+  if (o.json.text()) screen().words() << screen().printed(lines);
   o.json.write(list);
   return succeeded;
 }
@@ -54,10 +54,11 @@ int run(const options& o) {
         {std::string(s.name), s.value, s.standard, std::string(s.unit), from, std::string(s.text)});
   }
   if (o.json.text()) {
-    words() << printed(lines);
+    screen().words() << screen().printed(lines);
     if (!report.site_file.empty())
-      words() << "The site's file is " << report.site_file
-              << (std::filesystem::exists(report.site_file) ? ".\n" : ", which is not there.\n");
+      screen().words() << "The site's file is " << report.site_file
+                       << (std::filesystem::exists(report.site_file) ? ".\n"
+                                                                     : ", which is not there.\n");
   }
   o.json.write(
       {{"settings", list}, {"site_file", report.site_file}, {"problems", report.problems}});

@@ -176,7 +176,7 @@ report::table all_numbers(const select::statistics_dump& dump) {
   return lines;
 }
 
-std::string line_of(const std::string& text) { return wrapped(printable(text), 2) + '\n'; }
+std::string line_of(const std::string& text) { return screen().wrapped(printable(text), 2) + '\n'; }
 
 std::string as_tables(const select::statistics_dump& dump, const options& o) {
   std::string text;
@@ -205,7 +205,7 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
         lines.add_folded(row);
     }
     text += o.markdown ? "### " + printable(title_of(c)) + "\n\n" : line_of(title_of(c));
-    text += o.markdown ? lines.markdown() + '\n' : printed(lines);
+    text += o.markdown ? lines.markdown() + '\n' : screen().printed(lines);
     text += line_of(std::to_string(c.calls) + " calls, " + format_seconds(c.time_s) + " (" +
                     format_seconds(c.exploration_cost_s) + " for exploration); policy " + c.policy);
     if (c.skew_s && c.skew_p90_s)
@@ -238,7 +238,8 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
                  r.prediction_error ? percent(*r.prediction_error) : "-",
                  format_seconds(r.backlog_s), std::to_string(r.changes)});
     text += (o.markdown ? "### " : "") + std::string("Traffic of rank 0 over rails") +
-            (o.markdown ? "\n\n" : "\n") + (o.markdown ? lines.markdown() : printed(lines)) + '\n';
+            (o.markdown ? "\n\n" : "\n") +
+            (o.markdown ? lines.markdown() : screen().printed(lines)) + '\n';
   }
   text += std::to_string(dump.merges) + " syncs of statistics took " +
           format_seconds(dump.merge_cost_s) + "; written at " + dump.written_at + '\n';
@@ -247,7 +248,8 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
 
 int run(const options& o) {
   const select::statistics_dump dump = files::read_statistics(o.file);
-  if (o.json.text()) words() << (wants_csv() ? printed(all_numbers(dump)) : as_tables(dump, o));
+  if (o.json.text())
+    screen().words() << (screen().csv ? screen().printed(all_numbers(dump)) : as_tables(dump, o));
   o.json.write(files::to_json(dump));
   return succeeded;
 }

@@ -87,10 +87,12 @@ int count(const options& o, const tune::space& where) {
                       kept = where.count(condition_rule::first_value, most);
   o.json.write(nlohmann::ordered_json{{"all", all}, {"strict", strict}, {"combinations", kept}});
   if (o.json.text())
-    words() << all << " combinations of values\n"
-            << strict << " satisfy every condition" << (strict == most ? " or more" : "") << '\n'
-            << kept << " with parameters kept at their first value where their condition is false"
-            << (kept == most ? " or more" : "") << '\n';
+    screen().words() << all << " combinations of values\n"
+                     << strict << " satisfy every condition" << (strict == most ? " or more" : "")
+                     << '\n'
+                     << kept
+                     << " with parameters kept at their first value where their condition is false"
+                     << (kept == most ? " or more" : "") << '\n';
   return succeeded;
 }
 
@@ -159,20 +161,22 @@ void print(const tune::report& r) {
   const tune::goal& g = r.found.measured.goals().front();
   const bool two = r.weights.size() == 2;
   constexpr std::size_t most_rows = 10;
-  words() << r.found.runs << " launches in " << duration(r.found.spent_s) << ", "
-          << r.found.measured.records().size() << " combinations. " << r.noise_sentence() << '\n';
+  screen().words() << r.found.runs << " launches in " << duration(r.found.spent_s) << ", "
+                   << r.found.measured.records().size() << " combinations. " << r.noise_sentence()
+                   << '\n';
   if (!r.found.complete)
-    words() << "Time or launches ran out before the search had ended: --budget or --runs set the "
-               "limit.\n";
+    screen().words()
+        << "Time or launches ran out before the search had ended: --budget or --runs set the "
+           "limit.\n";
   report::table groups({two ? "mean of both" : g.name, "combinations", "the first of them"});
   for (std::size_t i = 0; i < std::min(r.groups.size(), most_rows); ++i)
     groups.add(
         {two ? fixed(r.shown(r.groups[i].score), 4) : shown_value(r.shown(r.groups[i].score), g),
          std::to_string(r.groups[i].members.size()),
          settings_text(r.where, r.groups[i].members.front())});
-  words() << '\n' << printed(groups);
+  screen().words() << '\n' << screen().printed(groups);
   if (r.groups.size() > most_rows)
-    words() << "and " << r.groups.size() - most_rows << " groups that are worse\n";
+    screen().words() << "and " << r.groups.size() - most_rows << " groups that are worse\n";
   report::table effects({"what matters", "share of the variation"});
   for (const tune::effect& e : r.effects) {
     if (e.share < 0.01) break;
@@ -182,18 +186,20 @@ void print(const tune::report& r) {
       names += (names.empty() ? "" : " with ") + r.where.parameters()[i].name;
     effects.add({names, percent(e.share, 0)});
   }
-  words() << '\n' << (effects.empty() ? "No parameter is shown to matter.\n" : printed(effects));
+  screen().words() << '\n'
+                   << (effects.empty() ? "No parameter is shown to matter.\n"
+                                       : screen().printed(effects));
   for (const auto& [message, combinations] : r.failures)
-    words() << '\n'
-            << combinations.size() << " failed: " << message << "\n  "
-            << settings_text(r.where, combinations.front()) << '\n';
-  if (two) words() << '\n' << r.front.size() << " combinations on the Pareto front\n";
-  words() << '\n';
+    screen().words() << '\n'
+                     << combinations.size() << " failed: " << message << "\n  "
+                     << settings_text(r.where, combinations.front()) << '\n';
+  if (two) screen().words() << '\n' << r.front.size() << " combinations on the Pareto front\n";
+  screen().words() << '\n';
   if (const auto best = r.recommended())
-    words() << "recommended  " << settings_text(r.where, *best) << '\n';
+    screen().words() << "recommended  " << settings_text(r.where, *best) << '\n';
   if (const auto value = r.default_value(); value && !two)
-    words() << "default      " << shown_value(*value, g) << '\n';
-  words() << r.finding() << '\n';
+    screen().words() << "default      " << shown_value(*value, g) << '\n';
+  screen().words() << r.finding() << '\n';
 }
 
 int run(options& o) {
@@ -235,7 +241,7 @@ int run(options& o) {
               << " launches in the journal\n";
   const tune::temporary_folder folder;
   std::uint64_t launches = 0;
-  progress_bar bar("tune", true);
+  report::progress_bar bar("tune", true);
   const tune::launcher run_once = [&](const tune::combination* c) {
     const bool bare = c == nullptr && target.name != "words";
     tune::command_request request = tune::apply(target, o.command,

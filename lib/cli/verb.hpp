@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Shared parts of the verbs: descriptions, output of results (--json, --csv, --wide), the progress
-// bar.
+// Shared parts of the verbs: descriptions, output of results (--json, --csv, --wide).
 #pragma once
 
 #include "lib/cli/arguments.hpp"
 #include "lib/cli/options.hpp"
-#include "lib/report/table.hpp"
+#include "lib/report/output.hpp"
+#include "lib/report/terminal.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <functional>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,19 +45,10 @@ void declare_ranks(CLI::App& app, placed_ranks& ranks, int most);
 /// "; did you mean '--ranks'?" if the first word that the verb does not know is like an option.
 std::string meant_option(const CLI::App& verb);
 
-/// Standard output for people; nowhere with --csv, where tables alone are written.
-std::ostream& words();
-/// For there: in colours on a terminal that has them, unless NO_COLOR is set.
-std::string toned(report::tone how, const std::string& text);
-/// A table to go there, on a terminal at most 80 columns wide unless --wide is given. With --csv it
-/// is written as CSV at once, with the title before every row, and there is nothing to go there.
-std::string printed(const report::table& lines, const std::string& title = {});
-bool wants_csv();
-/// There, too: that samples with this profile::core_share are too long, if they are.
+/// Standard output.
+report::output& screen();
+/// Says there that samples with this profile::core_share are too long, if they are.
 void say_if_disturbed(const std::optional<double>& core_share);
-/// The text, on a terminal in lines of at most 80 columns unless --wide is given: broken between
-/// words, all lines but the first begin with so many blanks.
-std::string wrapped(const std::string& text, std::size_t indent);
 
 /// The option --json FILE of a verb that has results; declares --csv and --wide, too.
 class json_output {
@@ -79,23 +69,5 @@ class json_output {
 
 /// Writes a file a verb was asked for, atomically; "-" is standard output. Throws error.
 void write_output(const std::string& path, const std::string& text);
-
-/// A progress bar on standard error of this process or of its launcher, if it is a terminal.
-/// For one rank of a job.
-class progress_bar {
- public:
-  progress_bar(std::string title, bool enabled);
-  ~progress_bar();
-  progress_bar(const progress_bar&) = delete;
-  progress_bar& operator=(const progress_bar&) = delete;
-  void show(double fraction, const std::string& doing);
-  /// Clears the line; the next show() draws it again.
-  void hide();
-
- private:
-  std::string title_;
-  std::string terminal_;  // empty: there is none
-  double last_s_ = 0;
-};
 
 }  // namespace railpass::internal::cli

@@ -57,7 +57,7 @@ report::table table_of(const std::vector<summary>& algorithms) {
 int run(const options& o) {
   const collective op = parse_collective("--collective", o.collective_name);
   check_root(o.root, o.num_ranks);
-  progress_bar bar("verify", o.json.text());
+  report::progress_bar bar("verify", o.json.text());
   const auto progress = [&](double fraction, const std::string& doing) {
     bar.show(fraction, doing);
   };
@@ -103,10 +103,10 @@ int run(const options& o) {
     steps += v.steps;
   }
   if (o.json.text())
-    words() << results.size() << " variants of " << name_of(op) << " for " << o.num_ranks
-            << " ranks, root " << o.root << ": " << steps << " steps checked, " << wrong
-            << " variants wrong\n\n"
-            << printed(o.all || wants_csv() ? lines : table_of(algorithms));
+    screen().words() << results.size() << " variants of " << name_of(op) << " for " << o.num_ranks
+                     << " ranks, root " << o.root << ": " << steps << " steps checked, " << wrong
+                     << " variants wrong\n\n"
+                     << screen().printed(o.all || screen().csv ? lines : table_of(algorithms));
   o.json.write(list);
   return wrong == 0 ? succeeded : failed;
 }
