@@ -46,9 +46,6 @@ inline constexpr std::int64_t largest_message_bytes = 2147483647;
 /// Most ranks the verbs that work on paper take.
 inline constexpr int most_ranks = 1 << 20;
 
-/// Of more ranks than that verbs print a summary.
-inline constexpr int most_ranks_in_full = 32;
-
 /// About how many messages the arm takes on all ranks together: what simulating it costs.
 double messages_of(const arm& a, int num_ranks, std::int64_t bytes);
 

@@ -2,19 +2,16 @@
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/report/schedule_timeline.hpp"
-#include "lib/report/table.hpp"
+#include "lib/report/schedule_work.hpp"
 #include "models/trace.hpp"
-#include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/predict/predict.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
-#include <utility>
 
 namespace railpass::internal::cli {
 namespace {
@@ -28,96 +25,6 @@ struct options : placed_ranks {
   std::string svg;
   json_output json;
 };
-
-struct rank_work {
-  double sending_s = 0, receiving_s = 0, computing_s = 0;  // overlapping events counted once
-  std::int64_t sent_bytes = 0, received_bytes = 0;
-};
-
-std::vector<rank_work> work_of(const simulation& run) {
-  std::vector<rank_work> work(run.finish_s.size());
-  std::vector<const timeline_event*> events;
-  for (const timeline_event& e : run.events) events.push_back(&e);
-  std::stable_sort(events.begin(), events.end(),
-                   [](const auto* a, const auto* b) { return a->begin_s < b->begin_s; });
-  struct covered {
-    double until_s[3] = {0, 0, 0};
-  };
-  std::vector<covered> seen(work.size());
-  for (const timeline_event* e : events) {
-    rank_work& w = work[std::size_t(e->rank)];
-    const int row = gives(e->kind) ? 0 : brings(e->kind) ? 1 : 2;
-    double& until_s = seen[std::size_t(e->rank)].until_s[row];
-    const double more_s = std::max(0.0, e->end_s - std::max(e->begin_s, until_s));
-    until_s = std::max(until_s, e->end_s);
-    (row == 0 ? w.sending_s : row == 1 ? w.receiving_s : w.computing_s) += more_s;
-    if (row == 0) w.sent_bytes += e->bytes;
-    if (row == 1) w.received_bytes += e->bytes;
-  }
-  return work;
-}
-
-// Who does one kind of work for the longest time.
-struct bottleneck {
-  std::size_t rank = 0;
-  const char* doing = "sending";
-  double busy_s = 0;
-  std::int64_t bytes = 0;
-};
-
-bottleneck find_bottleneck(const std::vector<rank_work>& work) {
-  bottleneck found;
-  for (std::size_t r = 0; r < work.size(); ++r) {
-    const auto consider = [&](const char* doing, double busy_s, std::int64_t bytes) {
-      if (busy_s > found.busy_s) found = {r, doing, busy_s, bytes};
-    };
-    consider("sending", work[r].sending_s, work[r].sent_bytes);
-    consider("receiving", work[r].receiving_s, work[r].received_bytes);
-    consider("computing", work[r].computing_s, 0);
-  }
-  return found;
-}
-
-constexpr std::size_t work_columns = 6;
-
-// What a rank does, as the table shows it but for its number.
-std::array<double, work_columns> numbers_of(const rank_work& w, double finish_s) {
-  return {finish_s,    double(w.sent_bytes), double(w.received_bytes),
-          w.sending_s, w.receiving_s,        w.computing_s};
-}
-
-// Every rank; of many the least, the median and the most of each column, and whoever is named.
-report::table table_of(const std::vector<rank_work>& work, const std::vector<double>& finish_s,
-                       double time_s, const std::map<std::size_t, std::string>& named) {
-  const bool in_full = screen().csv || work.size() <= std::size_t(most_ranks_in_full);
-  report::table lines({in_full ? "rank" : "ranks", "done after", "sends", "receives", "sending",
-                       "receiving", "computing"});
-  const auto add = [&](const std::string& name, const std::array<double, work_columns>& n) {
-    std::vector<std::string> row{name, format_seconds(n[0]), format_bytes(std::int64_t(n[1])),
-                                 format_bytes(std::int64_t(n[2]))};
-    for (std::size_t c = 3; c < work_columns; ++c)
-      row.push_back(time_s > 0 ? percent(n[c] / time_s, 0) : std::string("-"));
-    lines.add(std::move(row));
-  };
-  if (in_full) {
-    for (std::size_t r = 0; r < work.size(); ++r)
-      add(std::to_string(r), numbers_of(work[r], finish_s[r]));
-    return lines;
-  }
-  std::array<std::vector<double>, work_columns> columns;
-  for (std::size_t r = 0; r < work.size(); ++r) {
-    const auto numbers = numbers_of(work[r], finish_s[r]);
-    for (std::size_t c = 0; c < work_columns; ++c) columns[c].push_back(numbers[c]);
-  }
-  for (const auto& [name, q] : {std::pair("least", 0.0), {"median", 0.5}, {"most", 1.0}}) {
-    std::array<double, work_columns> numbers{};
-    for (std::size_t c = 0; c < work_columns; ++c) numbers[c] = quantile(columns[c], q);
-    add(name, numbers);
-  }
-  for (const auto& [r, name] : named)
-    add(std::to_string(r) + ", " + name, numbers_of(work[r], finish_s[r]));
-  return lines;
-}
 
 int run(const options& o) {
   const std::size_t colon = o.what.find(':');
@@ -168,8 +75,8 @@ int run(const options& o) {
   if (!o.trace.empty()) files::write_text(o.trace, chrome_trace(played, caption));
   if (!o.svg.empty()) files::write_text(o.svg, report::draw_schedule_timeline(played, caption));
 
-  const std::vector<rank_work> work = work_of(played);
-  const bottleneck slowest = find_bottleneck(work);
+  const std::vector<report::rank_work> work = report::work_of(played);
+  const report::bottleneck slowest = report::find_bottleneck(work);
   auto ranks = nlohmann::ordered_json::array();
   const auto share = [&](double seconds) {
     return played.time_s > 0 ? percent(seconds / played.time_s, 0) : std::string("-");
@@ -196,7 +103,7 @@ int run(const options& o) {
                      << " per node: " << format_seconds(played.time_s) << ", " << played.messages
                      << " messages\n"
                      << (o.profile.empty() ? "no profile: generic constants" : o.profile) << "\n\n"
-                     << screen().printed(table_of(work, played.finish_s, played.time_s, named));
+                     << screen().printed(report::work_table(work, played, named, screen().csv));
     if (slowest.busy_s > 0)
       screen().words() << "\nbottleneck: rank " << slowest.rank << " is " << slowest.doing
                        << " for " << format_seconds(slowest.busy_s) << ", " << share(slowest.busy_s)
