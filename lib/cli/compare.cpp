@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/compare.hpp"
-
+#include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/launch/comparison.hpp"
 #include "lib/launch/launcher.hpp"
-#include "lib/measure/job.hpp"
-#include "lib/report/page.hpp"
-#include "lib/report/table.hpp"
-#include "railpass/base/clock.hpp"
-#include "railpass/base/printable.hpp"
-#include "railpass/base/statistics.hpp"
-#include "railpass/base/units.hpp"
-#include "railpass/version.hpp"
 
-#include <algorithm>
-#include <cctype>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <optional>
-#include <sstream>
-#include <utility>
 
 namespace railpass::internal::cli {
 namespace {
@@ -33,207 +19,15 @@ struct options {
   json_output json;
 };
 
-// The program in a launcher's command is the first word that is linked with an MPI library.
-launch::mpi_family family_of_command(const std::vector<std::string>& command,
-                                     launch::launcher_kind kind) {
-  for (const std::string& word : command)
-    if (const launch::mpi_family found = launch::family_of_program(word);
-        found != launch::mpi_family::unknown)
-      return found;
-  const launch::mpi_family usual = launch::usual_family(kind);
-  return usual == launch::mpi_family::unknown ? launch::family_of_build() : usual;
-}
-
-}  // namespace
-
-std::array<way, 2> both_ways(const std::vector<std::string>& command, const std::string& mpi,
-                             double limit_s) {
-  const launch::launcher_kind kind = launch::kind_of_launcher(command.front());
-  const std::vector<std::string> words(command.begin() + 1, command.end());
-  const launch::mpi_family family =
-      mpi.empty()
-          ? family_of_command(kind == launch::launcher_kind::unknown ? command : words, kind)
-          : launch::parse_family("--mpi", mpi);
-  const std::string value = launch::preload_value(launch::preload_library(family), command);
-  const std::vector<std::string> to_give_way = launch::crowd_options(kind, words);
-
-  const auto line = [&](const std::vector<std::string>& options) {
-    std::vector<std::string> all{command.front()};
-    all.insert(all.end(), to_give_way.begin(), to_give_way.end());
-    all.insert(all.end(), options.begin(), options.end());
-    all.insert(all.end(), words.begin(), words.end());
-    return launch::quoted(all);
-  };
-  // A program that calls railpass itself does so both ways.
-  const std::vector<std::pair<std::string, std::string>> off{{"RAILPASS_ENABLE", "off"}};
-  way without{
-      "without",
-      {.line = line(launch::passing_options(kind, off)), .environment = {}, .limit_s = limit_s}};
-  way with{"with",
-           {.line = line(launch::preloading_options(kind, value, words)),
-            .environment = {},
-            .limit_s = limit_s}};
-  // Whatever starts the ranks passes it on.
-  if (kind == launch::launcher_kind::unknown) {
-    without.command.environment = off;
-    with.command.environment.emplace_back("LD_PRELOAD", value);
-  }
-  return {without, with};
-}
-
-namespace {
-
-std::string last_lines(const std::string& text) {
-  std::size_t from = text.size();
-  for (int lines = 0; from > 0 && lines < 5; --from)
-    if (text[from - 1] == '\n' && from != text.size()) ++lines;
-  return from == 0 ? text : text.substr(text.find('\n', from) + 1);
-}
-
-void show_last_lines(const way& w, const std::string& errors) {
-  std::istringstream lines(last_lines(errors));
-  std::string text = "railpass: last output of the command " + w.name + " railpass:\n";
-  for (std::string line; std::getline(lines, line);) text += "  " + printable(line) + '\n';
-  std::cerr << text;
-}
-
-// Runs it and returns its standard output.
-std::string run_once(way& w, bool counts, report::progress_bar& progress) {
-  const tune::command_result result = tune::run_command(w.command, tune::watch_signals());
-  if (!result.failure.empty()) {
-    progress.hide();
-    // The last line is part of the failure.
-    if (std::ranges::count(last_lines(result.errors), '\n') > 1) show_last_lines(w, result.errors);
-    throw error("the command " + w.name + " railpass: " + result.failure);
-  }
-  if (counts) w.seconds.push_back(result.wall_s);
-  return result.output;
-}
-
-// Most programs print times. Blanks and signs before a number go with it.
-std::string without_numbers(const std::string& text) {
-  std::string rest;
-  for (const char* c = text.c_str(); *c != '\0';) {
-    if (!std::isdigit(static_cast<unsigned char>(*c))) {
-      rest += *c++;
-      continue;
-    }
-    rest.erase(rest.find_last_not_of(" +-") + 1);
-    rest += '#';
-    char* end = nullptr;
-    std::strtod(c, &end);
-    c = end;
-  }
-  return rest;
-}
-
-// Whether all runs have written the same.
-struct seen_output {
-  std::optional<std::string> first{};
-  bool same = true, same_but_numbers = true;
-
-  void add(std::string says) {
-    if (!first) {
-      first = std::move(says);
-      return;
-    }
-    same = same && says == *first;
-    same_but_numbers = same_but_numbers && without_numbers(says) == without_numbers(*first);
-  }
-};
-
-void run_pairs(std::array<way, 2>& ways, int repetitions, report::progress_bar& progress,
-               double budget_s, seen_output& output) {
-  const double began_s = steady_clock_s();
-  double pair_s = 0;
-  for (int r = 0; r <= repetitions; ++r) {
-    const double pair_began_s = steady_clock_s();
-    if (r > 1 && pair_began_s - began_s + pair_s > budget_s) break;
-    // The order within pairs alternates. The first pair only warms caches up.
-    for (std::size_t i = 0; i < 2; ++i) {
-      way& w = ways[(i + std::size_t(r)) % 2];
-      progress.show(double(2 * r + int(i)) / (2 * repetitions + 2), w.name);
-      output.add(run_once(w, r > 0, progress));
-    }
-    pair_s = steady_clock_s() - pair_began_s;
-  }
-}
-
-void keep_whole_pairs(std::array<way, 2>& ways) {
-  const std::size_t pairs = std::min(ways[0].seconds.size(), ways[1].seconds.size());
-  for (way& w : ways) w.seconds.resize(pairs);
-}
-
-double spread_of(const std::vector<double>& seconds) {
-  return robust_spread(seconds) / median(seconds);
-}
-
-report::tone tone_of(files::shown_gain shown) {
-  return shown == files::shown_gain::faster   ? report::tone::good
-         : shown == files::shown_gain::slower ? report::tone::bad
-                                              : report::tone::plain;
-}
-
-}  // namespace
-
-files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::string>& command,
-                              int repetitions, report::progress_bar& progress, double budget_s) {
-  seen_output output;
-  try {
-    run_pairs(ways, repetitions, progress, budget_s, output);
-  } catch (const tune::interrupted&) {
-    keep_whole_pairs(ways);
-  }
-  progress.hide();
-  if (ways[0].seconds.empty()) throw error("interrupted before a pair of runs had ended");
-  return {.machine_id = measure::machine_marks(1),
-          .host = report::host_name(),
-          .compared_at = files::utc_now(),
-          .railpass_version = RAILPASS_VERSION,
-          .command = command,
-          .without_s = ways[0].seconds,
-          .with_s = ways[1].seconds,
-          .same_output = output.same,
-          .same_output_but_numbers = output.same_but_numbers};
-}
-
-void fail_if_interrupted(const files::comparison& found, int repetitions) {
-  if (*tune::watch_signals() != 0)
-    throw error("interrupted: only " + std::to_string(found.without_s.size()) + " of " +
-                std::to_string(repetitions) + " pairs of runs had ended");
-}
-
-std::string times_of(const files::comparison& found) {
-  report::table lines({"", "median", "spread", "least", "most"});
-  const auto add = [&](const std::string& name, const std::vector<double>& seconds) {
-    lines.add({name, format_seconds(median(seconds)), percent(spread_of(seconds)),
-               format_seconds(quantile(seconds, 0)), format_seconds(quantile(seconds, 1))});
-  };
-  add("without", found.without_s);
-  add("with", found.with_s);
-  const std::vector<double> ratios = found.ratios();
-  const median_bounds ratio = bounds_of_median(ratios);
-  return std::to_string(ratios.size()) +
-         " runs each, in turn, after one to warm up: " + launch::quoted(found.command) + '\n' +
-         screen().printed(lines) + "with / without, pair by pair: " + fixed(median(ratios), 3) +
-         ", " + fixed(ratio.bounds.low, 3) + " .. " + fixed(ratio.bounds.high, 3) + " with " +
-         percent(ratio.confidence, 0) + " confidence\n";
-}
-
-std::string verdict_of(const files::comparison& found) {
-  return screen().toned(tone_of(found.shown()), found.verdict());
-}
-
-namespace {
-
 int run(const options& o) {
   const std::vector<std::string>& command = o.command;
   if (command.empty()) throw usage_error("expected a command, such as -- mpirun -n 4 ./program");
   if (o.repetitions < 1) throw usage_error("--repetitions: expected at least 1");
   o.json.check();
-  std::array<way, 2> ways = both_ways(command, o.mpi, parse_duration_s("--limit", o.limit));
+  std::array<launch::way, 2> ways =
+      launch::both_ways(command, o.mpi, parse_duration_s("--limit", o.limit));
   if (o.verbose)
-    for (const way& w : ways) {
+    for (const launch::way& w : ways) {
       std::cerr << "railpass compare: " << w.name << ": ";
       for (const auto& [name, value] : w.command.environment)
         std::cerr << name << '=' << launch::quoted(value) << ' ';
@@ -241,15 +35,17 @@ int run(const options& o) {
     }
 
   report::progress_bar progress("compare", o.json.text());
-  const files::comparison found = run_in_turn(ways, command, o.repetitions, progress);
+  const files::comparison found = launch::run_in_turn(
+      ways, command, {.repetitions = o.repetitions, .progress = progress, .complaints = std::cerr});
   if (o.json.text())
-    screen().words() << times_of(found) << verdict_of(found) << '\n'
+    screen().words() << launch::times_of(found, screen()) << launch::verdict_of(found, screen())
+                     << '\n'
                      << (found.same_output ? "All runs had the same standard output.\n"
                          : found.same_output_but_numbers
                              ? "All runs had the same standard output except for numbers.\n"
                              : "The standard output of the runs differs.\n");
   o.json.write(files::to_json(found));
-  fail_if_interrupted(found, o.repetitions);
+  launch::fail_if_interrupted(found, o.repetitions);
   return succeeded;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/compare.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/launch/comparison.hpp"
 #include "lib/launch/launcher.hpp"
 #include "lib/launch/planned_job.hpp"
 #include "lib/tune/temporary_folder.hpp"
@@ -74,18 +74,23 @@ int run(const options& o) {
   setenv("RAILPASS_KNOWLEDGE", "off", 1);
   setenv("RAILPASS_STATS", folder.file("statistics.json").c_str(), 1);
   const std::vector<std::string> command = command_for(o);
-  std::array<way, 2> ways = both_ways(command, "", limit_s);
-  for (way& w : ways) w.command.folder = folder.path();
+  std::array<launch::way, 2> ways = launch::both_ways(command, "", limit_s);
+  for (launch::way& w : ways) w.command.folder = folder.path();
   std::cout << "The program examples/first/first.c fits a linear model on the cores of this host.\n"
                "Each of its "
             << o.steps << " steps adds up 64 KiB of all ranks with MPI_Allreduce.\n\n"
             << std::flush;
   report::progress_bar progress("demo", true);
-  const files::comparison found = run_in_turn(ways, command, o.repetitions, progress, budget_s);
-  std::cout << times_of(found) << chosen_in(folder.file("statistics.json")) << '\n'
+  const files::comparison found = launch::run_in_turn(ways, command,
+                                                      {.repetitions = o.repetitions,
+                                                       .progress = progress,
+                                                       .complaints = std::cerr,
+                                                       .budget_s = budget_s});
+  std::cout << launch::times_of(found, screen()) << chosen_in(folder.file("statistics.json"))
+            << '\n'
             << (found.shown() == files::shown_gain::faster ? "" : "railpass gained nothing here. ")
-            << verdict_of(found) << '\n';
-  fail_if_interrupted(found, o.repetitions);
+            << launch::verdict_of(found, screen()) << '\n';
+  launch::fail_if_interrupted(found, o.repetitions);
   return succeeded;
 }
 

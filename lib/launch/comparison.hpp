@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Times of a command without and with railpass, run in turn: for the verbs compare and demo.
+// Times of a command without and with railpass, run in turn.
 #pragma once
 
-#include "lib/cli/verb.hpp"
 #include "lib/files/comparison.hpp"
+#include "lib/report/output.hpp"
+#include "lib/report/terminal.hpp"
 #include "lib/tune/command.hpp"
 
 #include <array>
+#include <iosfwd>
 #include <limits>
 #include <string>
 #include <vector>
 
-namespace railpass::internal::cli {
+namespace railpass::internal::launch {
 
 /// The same command, without railpass and with the preload library.
 struct way {
@@ -25,19 +27,25 @@ struct way {
 std::array<way, 2> both_ways(const std::vector<std::string>& command, const std::string& mpi,
                              double limit_s);
 
-/// At most so many pairs of runs, after one pair that warms caches up; less where the next pair is
-/// likely to end after the budget, or a signal interrupts. Adds the times to `ways`. Throws error
-/// if a run fails, or if no pair ended before the interrupt.
+struct run_plan {
+  int repetitions;  ///< pairs of runs, after one pair that warms caches up
+  report::progress_bar& progress;
+  std::ostream& complaints;  ///< for the last lines of a run that fails
+  double budget_s = std::numeric_limits<double>::infinity();
+};
+
+/// Makes fewer pairs of runs where the next pair is likely to end after the budget, or a signal
+/// interrupts. Adds the times to `ways`. Throws error if a run fails, or if no pair ended before
+/// the interrupt.
 files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::string>& command,
-                              int repetitions, report::progress_bar& progress,
-                              double budget_s = std::numeric_limits<double>::infinity());
+                              const run_plan& plan);
 
 /// Throws error, for after the results have been shown, if a signal has interrupted the runs.
 void fail_if_interrupted(const files::comparison& found, int repetitions);
 
 /// Both ways' times in a table, and their ratio with its interval.
-std::string times_of(const files::comparison& found);
+std::string times_of(const files::comparison& found, report::output& out);
 /// In colours where the terminal has them.
-std::string verdict_of(const files::comparison& found);
+std::string verdict_of(const files::comparison& found, const report::output& out);
 
-}  // namespace railpass::internal::cli
+}  // namespace railpass::internal::launch
