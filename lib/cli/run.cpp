@@ -11,7 +11,6 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -29,18 +28,11 @@ struct options {
 
 std::vector<std::string> command_for(int ranks, const launch::starter& found,
                                      const std::vector<std::string>& program) {
-  std::vector<std::string> command = found.command;
-  const auto add = [&](const std::vector<std::string>& words) {
-    command.insert(command.end(), words.begin(), words.end());
-  };
-  const std::string library = launch::preload_library(found.family);
-  add({"-n", std::to_string(ranks)});
-  add(launch::crowd_options(found.kind, std::span(found.command).subspan(1), ranks));
   std::vector<std::string> words = found.command;
   words.insert(words.end(), program.begin(), program.end());
-  add(launch::preloading_options(found.kind, launch::preload_value(library, program), words));
-  add(program);
-  return command;
+  const std::string value = launch::preload_value(launch::preload_library(found.family), program);
+  return launch::command_of(found, ranks, launch::preloading_options(found.kind, value, words),
+                            program);
 }
 
 // The program, which CLI11 is not to read.

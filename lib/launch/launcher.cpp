@@ -254,6 +254,20 @@ std::vector<std::string> crowd_options(launcher_kind kind, std::span<const std::
   return job.crowd_of(*ranks) ? options : std::vector<std::string>{};
 }
 
+std::vector<std::string> command_of(const starter& by, int ranks,
+                                    const std::vector<std::string>& options,
+                                    const std::vector<std::string>& program) {
+  std::vector<std::string> command = by.command;
+  const auto add = [&](const std::vector<std::string>& words) {
+    command.insert(command.end(), words.begin(), words.end());
+  };
+  add({"-n", std::to_string(ranks)});
+  add(crowd_options(by.kind, std::span(by.command).subspan(1), ranks));
+  add(options);
+  add(program);
+  return command;
+}
+
 std::vector<std::string> passing_options(
     launcher_kind kind, std::span<const std::pair<std::string, std::string>> variables) {
   std::vector<std::string> options;

@@ -60,6 +60,12 @@ starter find_starter(const std::string& launcher, const std::string& mpi,
 std::vector<std::string> crowd_options(launcher_kind kind, std::span<const std::string> words,
                                        std::optional<int> ranks = {});
 
+/// The command line that starts a program on `ranks` ranks, with crowd_options and with more
+/// options of the launcher.
+std::vector<std::string> command_of(const starter& by, int ranks,
+                                    const std::vector<std::string>& options,
+                                    const std::vector<std::string>& program);
+
 /// Options of the launcher that give the ranks, on all hosts, this process' RAILPASS variables and
 /// these.
 std::vector<std::string> passing_options(
