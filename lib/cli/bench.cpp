@@ -6,12 +6,11 @@
 #include "lib/files/files.hpp"
 #include "lib/launch/launcher.hpp"
 #include "lib/launch/planned_job.hpp"
+#include "lib/measure/bench_tables.hpp"
 #include "lib/measure/launches.hpp"
 #include "lib/measure/workload.hpp"
-#include "lib/report/table.hpp"
 #include "lib/runtime/settings_in_force.hpp"
 #include "lib/tune/command.hpp"
-#include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/version.hpp"
 
@@ -22,7 +21,6 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <span>
 #include <sstream>
 #include <string_view>
 
@@ -80,146 +78,6 @@ std::string join(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
-}
-
-// The fastest arms come first; a table shows few arms unless --all is given.
-struct rows_shown {
-  std::vector<const bench_result*> rows{};
-  std::size_t left_out = 0;
-};
-rows_shown choose(const std::vector<bench_result>& cell, bool all) {
-  constexpr std::size_t most_arms = 10;
-  std::vector<const bench_result*> sorted;
-  for (const bench_result& row : cell) sorted.push_back(&row);
-  std::ranges::stable_sort(sorted, {}, &bench_result::median_s);
-  rows_shown shown;
-  std::size_t arms = 0;
-  for (const bench_result* row : sorted) {
-    const bool always = row->arm == "native" || row->arm == "tuned";
-    if (!always && ++arms > most_arms && !all && !screen().csv)
-      ++shown.left_out;
-    else
-      shown.rows.push_back(row);
-  }
-  return shown;
-}
-
-std::string ratio_text(const std::optional<double>& ratio) {
-  return ratio ? fixed(*ratio, 3) : "-";
-}
-std::string range_text(const std::optional<double>& low, const std::optional<double>& high) {
-  return low && high ? fixed(*low, 3) + ".." + fixed(*high, 3) : "-";
-}
-
-// Arms that are shown to be faster, and a tuned call that is shown to be slower, stand out.
-report::tone tone_of(const bench_result& row) {
-  if (row.arm == "native" || !row.ratio_low || !row.ratio_high) return report::tone::plain;
-  if (*row.ratio_high < 1) return report::tone::good;
-  return row.arm == "tuned" && *row.ratio_low > 1 ? report::tone::bad : report::tone::plain;
-}
-
-std::string title_of(const std::string& name, std::int64_t bytes) {
-  const bool any_size = describe(*find_collective(name)).what == promise::all_arrive;
-  return name + (any_size ? "" : " of " + format_bytes(bytes));
-}
-
-void print_left_out(const rows_shown& shown) {
-  if (shown.left_out > 0)
-    screen().words() << shown.left_out
-                     << " slower arms are measured but not shown (--all shows them)\n";
-}
-
-void print_learning(const learning_result& l) {
-  screen().words() << "calls " << l.first_call << " to " << l.first_call + l.calls - 1 << ": "
-                   << format_seconds(l.total_s) << ", " << fixed(l.total_s / l.native_total_s, 3)
-                   << " x native's (pairs " << fixed(l.ratio_to_native, 3) << ", "
-                   << fixed(l.native_low, 3) << ".." << fixed(l.native_high, 3) << "), "
-                   << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm
-                   << " (pairs " << fixed(l.ratio_to_best, 3) << "); the slowest took "
-                   << format_seconds(l.worst_call_s) << ", "
-                   << fixed(l.worst_call_s / l.best_median_s, 2)
-                   << " x its median (its own slowest "
-                   << fixed(l.best_worst_call_s / l.best_median_s, 2) << " x)\n";
-}
-
-void print_cell(const measure::cell_result& cell, const std::string& title, bool all) {
-  const rows_shown shown = choose(cell.rows, all);
-  report::table lines({"arm", "median", "p90", "spread", "runs", "/native", "95 %", "/best arm"});
-  for (const bench_result* row : shown.rows)
-    lines.add({row->arm, format_seconds(row->median_s), format_seconds(row->p90_s),
-               percent(row->spread_s.value_or(0) / row->median_s), std::to_string(row->runs),
-               ratio_text(row->ratio_to_native), range_text(row->ratio_low, row->ratio_high),
-               ratio_text(row->ratio_to_best)},
-              tone_of(*row));
-  screen().words() << title << '\n' << screen().printed(lines, title);
-  print_left_out(shown);
-  if (cell.late_rounds > 0)
-    screen().words() << cell.late_rounds << " rounds were left out because a rank was late\n";
-  if (!cell.tuned_arm.empty()) screen().words() << "chosen by tuning: " << cell.tuned_arm << '\n';
-  if (!cell.left_out.empty()) {
-    screen().words() << cell.left_out.size()
-                     << " arms were left out, the first: " << cell.left_out[0].first << ", "
-                     << cell.left_out[0].second << '\n';
-  }
-  for (const learning_result& l : cell.learning) print_learning(l);
-  screen().words() << std::endl;
-}
-
-void print_where(const bench_results& all) {
-  screen().words() << all.measured_at << ", railpass " RAILPASS_VERSION ", "
-                   << all.machine_id.mpi_library << "\n"
-                   << all.num_ranks << " ranks, at most " << all.ranks_per_node << " per node, on "
-                   << all.machine_id.num_hosts << " hosts; " << all.machine_id.cpu_model
-                   << (all.machine_id.rails.empty() ? "" : "; arms over " + all.machine_id.rails)
-                   << "\nprofile: "
-                   << (all.notes.at("profile").empty() ? "none, generic constants"
-                                                       : all.notes.at("profile"))
-                   << "\n\n";
-}
-
-// The verdict on tuned against native; none if the launches contradict each other.
-std::string verdict(const bench_result& tuned) {
-  const median_bounds ratio = bounds_of_median(tuned.launch_ratios);
-  if (ratio.confidence < 0.95) return "Too few launches: a 95 % interval needs at least 6.\n";
-  const std::string sure = ", with " + percent(ratio.confidence, 0) + " confidence.\n";
-  if (ratio.bounds.high < 1) return "The tuned call is faster than native" + sure;
-  if (ratio.bounds.low > 1) return "The tuned call is slower than native" + sure;
-  return "No difference between the tuned call and native is shown.\n";
-}
-
-void print_launches(const bench_results& all, int launches, bool show_all) {
-  print_where(all);
-  for (std::size_t from = 0, to = 0; from < all.results.size(); from = to) {
-    const bench_result& first = all.results[from];
-    while (to < all.results.size() && all.results[to].collective == first.collective &&
-           all.results[to].bytes == first.bytes)
-      ++to;
-    const std::vector<bench_result> cell(all.results.begin() + std::ptrdiff_t(from),
-                                         all.results.begin() + std::ptrdiff_t(to));
-    const rows_shown shown = choose(cell, show_all);
-    report::table lines(
-        {"arm", "median", "least", "most", "launches", "/native", "interval", "/best arm"});
-    for (const bench_result* row : shown.rows)
-      lines.add({row->arm, format_seconds(row->median_s),
-                 format_seconds(std::ranges::min(row->launch_medians_s)),
-                 format_seconds(std::ranges::max(row->launch_medians_s)),
-                 std::to_string(row->launch_medians_s.size()), ratio_text(row->ratio_to_native),
-                 range_text(row->ratio_low, row->ratio_high), ratio_text(row->ratio_to_best)},
-                tone_of(*row));
-    const std::string title = title_of(first.collective, first.bytes);
-    screen().words() << title << '\n' << screen().printed(lines, title);
-    print_left_out(shown);
-    for (const bench_result& row : cell)
-      if (row.arm == "tuned" && !row.launch_ratios.empty()) screen().words() << verdict(row);
-    for (const learning_result& l : all.learning)
-      if (l.collective == first.collective && l.bytes == first.bytes) print_learning(l);
-    screen().words() << '\n';
-  }
-  const std::vector<double> any(std::size_t(launches), 1.0);
-  screen().words()
-      << "Median, least and most refer to the medians of launches; intervals of /native refer to "
-      << launches << " launches, with " << percent(bounds_of_median(any).confidence, 0)
-      << " confidence\n";
 }
 
 std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_ranks) {
@@ -287,14 +145,8 @@ int start(const options& o, const CLI::App& app) {
   o.json.check();
   const std::vector<std::string> program = words_for_ranks(app);
   const launch::starter found = launch::find_starter(o.launcher, {}, program.front());
-  std::vector<std::string> command = found.command;
-  const auto add = [&](const std::vector<std::string>& words) {
-    command.insert(command.end(), words.begin(), words.end());
-  };
-  add({"-n", std::to_string(*ranks)});
-  add(launch::crowd_options(found.kind, std::span(found.command).subspan(1), *ranks));
-  add(launch::passing_options(found.kind, {}));
-  add(program);
+  const std::vector<std::string> command =
+      launch::command_of(found, *ranks, launch::passing_options(found.kind, {}), program);
 
   // Against ranks that hang; who measures takes about the budget.
   const double limit_s = 600 + 10 * wanted.budget_s;
@@ -312,7 +164,7 @@ int start(const options& o, const CLI::App& app) {
     }
   }
   const bench_results all = measure::over_launches(launches);
-  if (o.json.text()) print_launches(all, o.launches, o.all);
+  if (o.json.text()) measure::print_launches(all, o.launches, o.all, screen());
   o.json.write(files::to_json(all));
   return succeeded;
 }
@@ -344,7 +196,7 @@ int run(const options& o) {
                  {"clock", o.clock},
                  {"root", std::to_string(o.root)}};
     const bool speaks = j.rank == 0 && o.json.text();
-    if (speaks) print_where(all);
+    if (speaks) measure::print_where(all, screen());
 
     std::vector<std::string> wrong, missed;
     {
@@ -353,10 +205,10 @@ int run(const options& o) {
           j, cells_of(wanted, o, j, knowledge ? &*knowledge : nullptr), wanted.budget_s, all,
           [&](double fraction, const std::string& doing) { bar.show(fraction, doing); },
           [&](const measure::cell_request& cell, const measure::cell_result& result) {
-            const std::string title = title_of(std::string(name_of(cell.op)), cell.bytes);
+            const std::string title = measure::title_of(std::string(name_of(cell.op)), cell.bytes);
             if (speaks) {
               bar.hide();
-              print_cell(result, title, o.all);
+              measure::print_cell(result, title, o.all, screen());
             }
             for (const measure::not_shown& m : result.missed)
               missed.push_back(title + " against " + m.other + ": " + fixed(m.ratio.low, 3) + ".." +

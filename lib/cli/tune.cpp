@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
-#include "lib/report/table.hpp"
 #include "lib/tune/extract.hpp"
 #include "lib/tune/parameter_file.hpp"
 #include "lib/tune/results.hpp"
 #include "lib/tune/searches.hpp"
+#include "lib/tune/summary.hpp"
 #include "lib/tune/target.hpp"
 #include "lib/tune/temporary_folder.hpp"
 #include "railpass/base/hash.hpp"
-#include "railpass/base/units.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <filesystem>
 #include <iostream>
 
@@ -137,71 +135,6 @@ std::string journal_name(const std::string& identity) {
   return name;
 }
 
-std::string shown_value(double value, const tune::goal& g) {
-  if (g.unit == "s") return format_seconds(value);
-  char text[64];
-  std::snprintf(text, sizeof text, "%.5g%s%s", value, g.unit.empty() ? "" : " ", g.unit.c_str());
-  return text;
-}
-
-std::string duration(double seconds) {
-  const long s = std::lround(seconds);
-  return s < 100 ? std::to_string(s) + " s"
-                 : std::to_string(s / 60) + " min " + std::to_string(s % 60) + " s";
-}
-
-std::string settings_text(const tune::space& where, const tune::combination& c) {
-  std::string text;
-  for (const auto& [name, value] : where.settings(c))
-    text += (text.empty() ? "" : "  ") + name + '=' + value;
-  return text;
-}
-
-void print(const tune::report& r) {
-  const tune::goal& g = r.found.measured.goals().front();
-  const bool two = r.weights.size() == 2;
-  constexpr std::size_t most_rows = 10;
-  screen().words() << r.found.runs << " launches in " << duration(r.found.spent_s) << ", "
-                   << r.found.measured.records().size() << " combinations. " << r.noise_sentence()
-                   << '\n';
-  if (!r.found.complete)
-    screen().words()
-        << "Time or launches ran out before the search had ended: --budget or --runs set the "
-           "limit.\n";
-  report::table groups({two ? "mean of both" : g.name, "combinations", "the first of them"});
-  for (std::size_t i = 0; i < std::min(r.groups.size(), most_rows); ++i)
-    groups.add(
-        {two ? fixed(r.shown(r.groups[i].score), 4) : shown_value(r.shown(r.groups[i].score), g),
-         std::to_string(r.groups[i].members.size()),
-         settings_text(r.where, r.groups[i].members.front())});
-  screen().words() << '\n' << screen().printed(groups);
-  if (r.groups.size() > most_rows)
-    screen().words() << "and " << r.groups.size() - most_rows << " groups that are worse\n";
-  report::table effects({"what matters", "share of the variation"});
-  for (const tune::effect& e : r.effects) {
-    if (e.share < 0.01) break;
-    if (!e.shown) continue;
-    std::string names;
-    for (const std::size_t i : e.parameters)
-      names += (names.empty() ? "" : " with ") + r.where.parameters()[i].name;
-    effects.add({names, percent(e.share, 0)});
-  }
-  screen().words() << '\n'
-                   << (effects.empty() ? "No parameter is shown to matter.\n"
-                                       : screen().printed(effects));
-  for (const auto& [message, combinations] : r.failures)
-    screen().words() << '\n'
-                     << combinations.size() << " failed: " << message << "\n  "
-                     << settings_text(r.where, combinations.front()) << '\n';
-  if (two) screen().words() << '\n' << r.front.size() << " combinations on the Pareto front\n";
-  screen().words() << '\n';
-  if (const auto best = r.recommended())
-    screen().words() << "recommended  " << settings_text(r.where, *best) << '\n';
-  if (const auto value = r.default_value(); value && !two)
-    screen().words() << "default      " << shown_value(*value, g) << '\n';
-  screen().words() << r.finding() << '\n';
-}
-
 int run(options& o) {
   const tune::target& target =
       as_usage("--target", [&]() -> const tune::target& { return tune::find_target(o.target); });
@@ -254,7 +187,7 @@ int run(options& o) {
   };
   const tune::watcher watch = [&](std::uint64_t done, double expected, double left_s) {
     bar.show(double(done) / expected,
-             std::to_string(done) + " launches, about " + duration(left_s) + " left");
+             std::to_string(done) + " launches, about " + tune::duration_text(left_s) + " left");
   };
   tune::tuning found = [&] {
     try {
@@ -275,7 +208,7 @@ int run(options& o) {
     write_output(o.settings, tune::settings_file(target, result.recommended()
                                                              ? where.settings(*result.recommended())
                                                              : tune::settings_list{}));
-  if (o.json.text()) print(result);
+  if (o.json.text()) tune::print(result, screen());
   if (own_journal) kept.remove();
   return succeeded;
 }
