@@ -42,12 +42,6 @@ std::vector<std::string> names_of(const preconditions& needs) {
   return names;
 }
 
-std::string join(const std::vector<std::string>& words, std::string_view separator) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : std::string(separator)) + word;
-  return text;
-}
-
 // The values of a long list are those between the first two and the last.
 std::string show(const parameter& p) {
   std::string text(p.name);

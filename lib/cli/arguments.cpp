@@ -23,6 +23,12 @@ std::vector<std::string> split_list(std::string_view option, std::string_view te
   return words;
 }
 
+std::string join(const std::vector<std::string>& words, std::string_view separator) {
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : separator).append(word);
+  return text;
+}
+
 std::int64_t parse_size(std::string_view option, std::string_view text, std::int64_t largest) {
   const auto size = parse_bytes(text);
   if (!size)

@@ -20,6 +20,9 @@ enum exit_status : int { succeeded = 0, failed = 1, wrong_use = 2 };
 /// The words of a list separated by commas; throws usage_error if there is none or one is empty.
 std::vector<std::string> split_list(std::string_view option, std::string_view text);
 
+/// The opposite, for messages.
+std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+
 /// "64KiB,1MiB" in bytes, none above `largest`; "1KiB..1MiB" stands for 1KiB times the powers of
 /// two up to there. Throws usage_error.
 std::vector<std::int64_t> parse_sizes(std::string_view option, std::string_view text,

@@ -74,12 +74,6 @@ request parse(const options& o) {
   return r;
 }
 
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_ranks) {
   try {
     return measure::whole_message_bytes(op, bytes, num_ranks);

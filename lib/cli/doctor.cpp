@@ -58,9 +58,7 @@ finding check_settings(const settings_in_force& read) {
   if (read.problems.empty())
     return {.check = "settings",
             .message = std::to_string(read.origins.size()) + " set, all understood"};
-  std::string text;
-  for (const std::string& problem : read.problems) text += (text.empty() ? "" : "; ") + problem;
-  return {.check = "settings", .ok = false, .message = text};
+  return {.check = "settings", .ok = false, .message = join(read.problems, "; ")};
 }
 
 finding check_profile(const std::string& path, const fingerprint& here) {
@@ -116,8 +114,7 @@ finding check_governor() {
       governors.push_back(governor);
   }
   if (governors.empty()) return {.check = "frequency governor", .message = "not visible here"};
-  std::string names;
-  for (const std::string& name : governors) names += (names.empty() ? "" : ", ") + name;
+  const std::string names = join(governors);
   const bool steady = governors == std::vector<std::string>{"performance"};
   return {.check = "frequency governor",
           .ok = steady,
