@@ -116,7 +116,7 @@ int railpass_set_create(const char* name, MPI_Comm comm, int num_attributes,
     *set = new railpass_set_s{
         {name, comm,
          texts(num_attributes, attributes, "railpass_set_create: expected num_attributes names"),
-         std::move(options)}};
+         options}};
   });
 }
 int railpass_set_create_f(const char* name, MPI_Fint comm, int num_attributes,
@@ -241,7 +241,7 @@ int railpass_halo_create(MPI_Comm comm, int dimensions, const int* grid, const i
     for (int f = 0; f < num_fields; ++f)
       all.fields.push_back(layout_of(fields[f], {interior, n}, {width, n}, type));
     all.options.corners = corners != 0;
-    *halo = new railpass_halo_s{mpi::halo(std::move(all))};
+    *halo = new railpass_halo_s{mpi::halo(all)};
   });
 }
 int railpass_halo_create_f(MPI_Fint comm, int dimensions, const int* grid, const int* wraps,

@@ -271,7 +271,7 @@ int layout_of(MPI_Datatype type, int key, datatype_layout& layout) {
   if (const int failure = inspect(type, *fresh)) return failure;
   layout = *fresh;
   if (const int failure = PMPI_Type_set_attr(type, key, fresh.get())) return failure;
-  fresh.release();
+  static_cast<void>(fresh.release());  // the attribute owns it
   return MPI_SUCCESS;
 }
 

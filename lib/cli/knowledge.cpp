@@ -22,8 +22,7 @@
 #include <map>
 #include <memory>
 #include <set>
-
-extern "C" char** environ;
+#include <unistd.h>
 
 namespace railpass::internal::cli {
 namespace {

@@ -20,8 +20,6 @@
 #include <sstream>
 #include <unistd.h>
 
-extern "C" char** environ;
-
 namespace railpass::internal::launch {
 namespace {
 
@@ -62,7 +60,7 @@ std::string path_of(const std::string& program) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = folder + '/' + program;
+    std::string file = folder + '/' + program;
     if (access(file.c_str(), X_OK) == 0 && !std::filesystem::is_directory(file)) return file;
   }
   return {};

@@ -28,7 +28,7 @@ constexpr std::size_t first_page_bytes = 108;  // with the head of its tree
 std::shared_ptr<sqlite3> opened(const std::string& address, int flags, const std::string& name) {
   sqlite3* file = nullptr;
   const int code = ::sqlite3_open_v2(address.c_str(), &file, flags | SQLITE_OPEN_NOMUTEX, nullptr);
-  const std::shared_ptr<sqlite3> owner(file, [](sqlite3* f) { ::sqlite3_close(f); });
+  std::shared_ptr<sqlite3> owner(file, [](sqlite3* f) { ::sqlite3_close(f); });
   if (!file) throw std::bad_alloc();
   if (code != SQLITE_OK) fail_as_damaged(name, file);
   return owner;
@@ -162,7 +162,7 @@ std::shared_ptr<sqlite3> untrusted_bytes(std::span<char> bytes, const std::strin
   if (::sqlite3_deserialize(file.get(), "main", reinterpret_cast<unsigned char*>(bytes.data()),
                             size, size, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
     fail_as_damaged(name, file.get());
-  const auto result = restricted(file, bytes.size(), name, schema);
+  auto result = restricted(file, bytes.size(), name, schema);
   statement check(result.get(), "PRAGMA integrity_check(1)", name);
   if (!check.next() || check.bytes(0) != "ok") fail_as_damaged(name);
   return result;

@@ -23,8 +23,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern "C" char** environ;
-
 namespace railpass::internal::tune {
 
 namespace {

@@ -158,9 +158,7 @@ std::vector<reported_parameter> parse_assignments(std::string_view prefix, std::
     const std::size_t end = line.find_first_of("= \t");
     const std::string_view name = line.substr(0, end);
     if (!name.starts_with(prefix) || !is_name(name) || end == std::string_view::npos) {
-      if (comment && line.starts_with("syntax:") && help.size() < 300) {
-        help += (help.empty() ? "" : " ") + std::string(line);
-      } else if (comment && !line.empty() && help.size() < 300) {
+      if (comment && !line.empty() && help.size() < 300) {
         help += (help.empty() ? "" : " ") + std::string(line);
       } else if (!comment && !found.empty() && found.back().help.empty()) {
         found.back().help = line;  // what follows the name
