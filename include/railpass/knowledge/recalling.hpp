@@ -6,11 +6,10 @@
 // A slower clock makes all times longer and contradicts nothing. Therefore the ratio of an arm's
 // time to native's counts, from calls between the same two synchronisations. (The paper uses
 // absolute times: Feki, Gabriel: Incorporating Historic Knowledge into a Self-Optimizing
-// Communication Library.) While the arm in use takes as long as before, native need not be called
-// for the comparison.
+// Communication Library.) Native is called for the comparison only if several calls of the arm in
+// use took longer than before: its first call may open connections.
 #pragma once
 
-#include "railpass/base/statistics.hpp"
 #include "railpass/select/policy/policy.hpp"
 
 #include <algorithm>
@@ -71,7 +70,7 @@ class recalling_policy final : public select::policy {
   // that the calls' own noise explains is no change.
   static constexpr double least_noise = 0.2, deviations = 3;
   static constexpr std::int64_t enough = 2;        // calls of an arm
-  static constexpr int soon = 8;                   // calls until the decision
+  static constexpr int soon = 8;                   // calls until a comparison with native
   static constexpr std::int64_t last_look = 1000;  // call: by then what was measured counts
 
   /// An arm that earlier runs know.
@@ -81,13 +80,10 @@ class recalling_policy final : public select::policy {
 
     std::int64_t samples() const { return times ? times->sums.samples : 0; }
     bool is_seen() const { return samples() >= enough; }
-    std::vector<double> logs() const {
-      std::vector<double> result;
-      for (const double seconds : times->latest_s()) result.push_back(std::log(seconds));
-      return result;
-    }
+    /// The lower median of the calls in this run: a single slow call does not count.
+    double middle() const { return std::log(select::level_of(times->latest_s())); }
     /// By how much the calls take longer than before, and the variance of the difference.
-    double longer() const { return median(logs()) - prior.log_seconds; }
+    double longer() const { return middle() - prior.log_seconds; }
     double variance(double noise) const {
       return prior.spread * prior.spread + noise * noise / double(times->latest_s().size());
     }
@@ -98,10 +94,12 @@ class recalling_policy final : public select::policy {
     double squares = 0, freedom = 0;
     for (const known_arm& a : known_) {
       if (!a.is_seen()) continue;
-      const std::vector<double> logs = a.logs();
-      const double middle = median(logs);
-      for (const double y : logs) squares += (y - middle) * (y - middle);
-      freedom += double(logs.size()) - 1;
+      for (const double seconds : a.times->latest_s()) {
+        const double apart = std::log(seconds) - a.middle();
+        squares += apart * apart;
+        ++freedom;
+      }
+      --freedom;
     }
     return freedom > 0 ? std::max(least_noise, std::sqrt(squares / freedom)) : least_noise;
   }
@@ -122,8 +120,8 @@ class recalling_policy final : public select::policy {
     }
   }
 
-  /// Asks for calls of native if an arm's time has changed, or, if the arm is native, for calls of
-  /// the next best arm, until both are measured.
+  /// Asks for more calls of an arm whose time seems to have changed. If it still seems to have
+  /// changed, asks for calls of native, or, if the arm is native, of the next best arm.
   void ask(select::epoch_plan& p) const {
     std::vector<select::exploration> calls;
     const auto call = [&](const known_arm& a) {
@@ -140,14 +138,15 @@ class recalling_policy final : public select::policy {
         beside = &a;
       }
     }
-    if (beside) call(*beside);
+    const bool asks_itself = !calls.empty();
+    if (beside && !asks_itself) call(*beside);
     if (calls.empty()) return;
     for (select::exploration& e : p.explore) e.position += int(calls.size());
     p.explore.insert(p.explore.begin(), calls.begin(), calls.end());
     if (p.explore.size() > select::epoch_plan::max_explore)
       p.explore.resize(select::epoch_plan::max_explore);
     p.timed_stride = 1;
-    p.length = std::min(p.length, soon);
+    p.length = std::min(p.length, asks_itself ? int(calls.size()) : soon);
   }
 
   std::unique_ptr<select::policy> playing_;
