@@ -7,8 +7,8 @@
 #include "models/halo.hpp"
 #include "railpass/cartesian.hpp"
 #include "railpass/knowledge/near.hpp"
-#include "railpass/select/belief/attributes.hpp"
 #include "railpass/select/belief/prior.hpp"
+#include "railpass/select/policy/policy.hpp"
 
 #include <algorithm>
 #include <map>

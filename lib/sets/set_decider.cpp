@@ -5,7 +5,7 @@
 #include "lib/runtime/process.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/base/hash.hpp"
-#include "railpass/select/belief/attributes.hpp"
+#include "railpass/select/policy/policy.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -4,9 +4,9 @@
 #include "railpass/knowledge/near.hpp"
 
 #include "railpass/knowledge/recalling.hpp"
-#include "railpass/select/belief/attributes.hpp"
 #include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
+#include "railpass/select/policy/policy.hpp"
 #include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 

@@ -2,7 +2,7 @@
 //
 // The policies that do what other autotuners do: each follows its rule, the good and the bad of it.
 #include "railpass/select/policies.hpp"
-#include "railpass/select/policy/trial_policy.hpp"
+#include "railpass/select/policies/peers/trial_policy.hpp"
 #include "support/catch.hpp"
 
 #include <cmath>

@@ -5,9 +5,9 @@
 
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/knowledge/recalling.hpp"
-#include "railpass/select/belief/attributes.hpp"
 #include "railpass/select/belief/prior.hpp"
 #include "railpass/select/policies.hpp"
+#include "railpass/select/policy/policy.hpp"
 #include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 

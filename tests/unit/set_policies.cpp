@@ -2,9 +2,9 @@
 //
 // Function sets as policies see them: arms of which nothing is predicted, with any number of
 // attributes. Times are planted.
-#include "railpass/select/belief/attributes.hpp"
 #include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
+#include "railpass/select/policies/peers/attribute_grid.hpp"
 #include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 

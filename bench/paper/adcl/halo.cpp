@@ -11,7 +11,7 @@
 #include "railpass/halo_exchange.hpp"
 #include "railpass/knowledge/accuracy.hpp"
 #include "railpass/knowledge/near.hpp"
-#include "railpass/select/belief/attributes.hpp"
+#include "railpass/select/policy/policy.hpp"
 #include "railpass/select/policy/random.hpp"
 
 #include <nlohmann/json.hpp>

@@ -40,6 +40,18 @@ struct arm_prior {
   friend bool operator==(const arm_prior&, const arm_prior&) = default;
 };
 
+/// The arms of a function set whose versions have these values, with unknown times.
+inline std::vector<arm_prior> arms_of_versions(std::span<const std::vector<double>> values) {
+  std::vector<arm_prior> arms;
+  for (const std::vector<double>& own : values)
+    arms.push_back({.arm = int(arms.size()),
+                    .family = int(arms.size()),
+                    .native = arms.empty(),
+                    .measured_only = true,
+                    .attributes = own});
+  return arms;
+}
+
 /// Predictions with less spread come from times of this machine, and are trusted without
 /// measurements.
 inline constexpr double trusted_spread = 0.45;

@@ -8,10 +8,10 @@
 RAILPASS_LIST_POLICY(pass,
                      "takes each arm with a probability proportional to its mean time to the power "
                      "of -pass_exponent")
-#elif !defined(RAILPASS_SELECT_POLICIES_PASS)
-#define RAILPASS_SELECT_POLICIES_PASS
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_PASS)
+#define RAILPASS_SELECT_POLICIES_PEERS_PASS
 
-#include "railpass/select/policy/sampling_policy.hpp"
+#include "railpass/select/policies/peers/sampling_policy.hpp"
 
 #include <string>
 

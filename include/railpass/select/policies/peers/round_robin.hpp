@@ -5,10 +5,10 @@
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(round_robin,
                      "tries every arm three times in turn, then keeps the fastest; for comparison")
-#elif !defined(RAILPASS_SELECT_POLICIES_ROUND_ROBIN)
-#define RAILPASS_SELECT_POLICIES_ROUND_ROBIN
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_ROUND_ROBIN)
+#define RAILPASS_SELECT_POLICIES_PEERS_ROUND_ROBIN
 
-#include "railpass/select/policy/trial_policy.hpp"
+#include "railpass/select/policies/peers/trial_policy.hpp"
 
 namespace railpass::select {
 

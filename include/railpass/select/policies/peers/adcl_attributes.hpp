@@ -12,11 +12,11 @@
 RAILPASS_LIST_POLICY(
     adcl_attributes,
     "searches attribute by attribute, then keeps the fastest arm, as ADCL; for comparison")
-#elif !defined(RAILPASS_SELECT_POLICIES_ADCL_ATTRIBUTES)
-#define RAILPASS_SELECT_POLICIES_ADCL_ATTRIBUTES
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_ADCL_ATTRIBUTES)
+#define RAILPASS_SELECT_POLICIES_PEERS_ADCL_ATTRIBUTES
 
-#include "railpass/select/belief/attributes.hpp"
-#include "railpass/select/policy/trial_policy.hpp"
+#include "railpass/select/policies/peers/attribute_grid.hpp"
+#include "railpass/select/policies/peers/trial_policy.hpp"
 
 namespace railpass::select {
 

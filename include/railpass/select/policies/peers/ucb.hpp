@@ -7,10 +7,10 @@
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(
     ucb, "takes the arm with the smallest optimistic time, each once first; for comparison")
-#elif !defined(RAILPASS_SELECT_POLICIES_UCB)
-#define RAILPASS_SELECT_POLICIES_UCB
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_UCB)
+#define RAILPASS_SELECT_POLICIES_PEERS_UCB
 
-#include "railpass/select/policy/sampling_policy.hpp"
+#include "railpass/select/policies/peers/sampling_policy.hpp"
 
 #include <limits>
 #include <string>

@@ -10,10 +10,10 @@
 RAILPASS_LIST_POLICY(star_mpi,
                      "tries every arm twice, then watches the fastest and changes to the second "
                      "if the fastest slows down, as STAR-MPI; for comparison")
-#elif !defined(RAILPASS_SELECT_POLICIES_STAR_MPI)
-#define RAILPASS_SELECT_POLICIES_STAR_MPI
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_STAR_MPI)
+#define RAILPASS_SELECT_POLICIES_PEERS_STAR_MPI
 
-#include "railpass/select/policy/trial_policy.hpp"
+#include "railpass/select/policies/peers/trial_policy.hpp"
 
 namespace railpass::select {
 

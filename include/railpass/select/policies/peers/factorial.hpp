@@ -9,11 +9,11 @@
 RAILPASS_LIST_POLICY(factorial,
                      "tries extreme values first, then all arms that differ in what matters, as "
                      "ADCL; for comparison")
-#elif !defined(RAILPASS_SELECT_POLICIES_FACTORIAL)
-#define RAILPASS_SELECT_POLICIES_FACTORIAL
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_FACTORIAL)
+#define RAILPASS_SELECT_POLICIES_PEERS_FACTORIAL
 
-#include "railpass/select/belief/attributes.hpp"
-#include "railpass/select/policy/trial_policy.hpp"
+#include "railpass/select/policies/peers/attribute_grid.hpp"
+#include "railpass/select/policies/peers/trial_policy.hpp"
 
 namespace railpass::select {
 

@@ -8,10 +8,10 @@
 RAILPASS_LIST_POLICY(explore_then_commit,
                      "times every arm once after a warm-up, then keeps the fastest, as Intel MPI's "
                      "autotuner; for comparison")
-#elif !defined(RAILPASS_SELECT_POLICIES_EXPLORE_THEN_COMMIT)
-#define RAILPASS_SELECT_POLICIES_EXPLORE_THEN_COMMIT
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_EXPLORE_THEN_COMMIT)
+#define RAILPASS_SELECT_POLICIES_PEERS_EXPLORE_THEN_COMMIT
 
-#include "railpass/select/policy/trial_policy.hpp"
+#include "railpass/select/policies/peers/trial_policy.hpp"
 
 namespace railpass::select {
 

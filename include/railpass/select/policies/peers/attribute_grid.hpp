@@ -20,18 +20,6 @@ inline std::vector<double> attributes_of(const arm_prior& a) {
   return a.attributes.empty() ? std::vector{double(a.family), a.log2_segment} : a.attributes;
 }
 
-/// The arms of a function set whose versions have these values, with unknown times.
-inline std::vector<arm_prior> arms_of_versions(std::span<const std::vector<double>> values) {
-  std::vector<arm_prior> arms;
-  for (const std::vector<double>& own : values)
-    arms.push_back({.arm = int(arms.size()),
-                    .family = int(arms.size()),
-                    .native = arms.empty(),
-                    .measured_only = true,
-                    .attributes = own});
-  return arms;
-}
-
 class attribute_grid {
  public:
   /// For each attribute, the rank of its value among all its values, in ascending order.

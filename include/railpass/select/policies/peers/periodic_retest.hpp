@@ -6,10 +6,10 @@
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(periodic_retest,
                      "tries every arm five times every 1000 calls, as MVAPICH-Plus; for comparison")
-#elif !defined(RAILPASS_SELECT_POLICIES_PERIODIC_RETEST)
-#define RAILPASS_SELECT_POLICIES_PERIODIC_RETEST
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_PERIODIC_RETEST)
+#define RAILPASS_SELECT_POLICIES_PEERS_PERIODIC_RETEST
 
-#include "railpass/select/policy/trial_policy.hpp"
+#include "railpass/select/policies/peers/trial_policy.hpp"
 
 namespace railpass::select {
 

@@ -6,8 +6,8 @@
 // 1933, doi:10.1093/biomet/25.3-4.285.
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(thompson, "takes each arm as often as the arm is likely to be the best")
-#elif !defined(RAILPASS_SELECT_POLICIES_THOMPSON)
-#define RAILPASS_SELECT_POLICIES_THOMPSON
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_THOMPSON)
+#define RAILPASS_SELECT_POLICIES_PEERS_THOMPSON
 
 #include "railpass/select/belief/belief_policy.hpp"
 

@@ -8,10 +8,10 @@
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(adcl_brute_force,
                      "tries every arm 30 times, then keeps the fastest, as ADCL; for comparison")
-#elif !defined(RAILPASS_SELECT_POLICIES_ADCL_BRUTE_FORCE)
-#define RAILPASS_SELECT_POLICIES_ADCL_BRUTE_FORCE
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_ADCL_BRUTE_FORCE)
+#define RAILPASS_SELECT_POLICIES_PEERS_ADCL_BRUTE_FORCE
 
-#include "railpass/select/policy/trial_policy.hpp"
+#include "railpass/select/policies/peers/trial_policy.hpp"
 
 namespace railpass::select {
 

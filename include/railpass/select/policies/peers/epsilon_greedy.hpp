@@ -7,10 +7,10 @@
 RAILPASS_LIST_POLICY(
     epsilon_greedy,
     "one call in ten takes any arm, every other call the fastest so far; for comparison")
-#elif !defined(RAILPASS_SELECT_POLICIES_EPSILON_GREEDY)
-#define RAILPASS_SELECT_POLICIES_EPSILON_GREEDY
+#elif !defined(RAILPASS_SELECT_POLICIES_PEERS_EPSILON_GREEDY)
+#define RAILPASS_SELECT_POLICIES_PEERS_EPSILON_GREEDY
 
-#include "railpass/select/policy/sampling_policy.hpp"
+#include "railpass/select/policies/peers/sampling_policy.hpp"
 
 #include <string>
 
