@@ -155,7 +155,6 @@ TEST_CASE(
   const belief before = all;
   for (const int a : {1, 4}) all.learn(samples(a, std::exp(before.mean(a)) / 20, 4, 0.05, r), 8, 1);
   CHECK(all.mean(5) == Approx(before.mean(5) - std::log(20)).margin(0.6));
-  CHECK(!all.is_level_open());
   alone.learn(samples(1, std::exp(before.mean(1)), 4, 0.05, r), 8, 1);
   alone.learn(samples(4, std::exp(before.mean(4)) / 20, 4, 0.05, r), 12, 1);
   CHECK(alone.mean(2) > before.mean(2) - 0.7);

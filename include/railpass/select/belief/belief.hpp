@@ -89,8 +89,6 @@ class belief {
   std::int64_t samples(int a) const { return arms_[std::size_t(a)].samples; }
   /// ln(seconds) of the arm's only sample, if that sample was too slow to be believed.
   std::optional<double> bad_first(int a) const { return arms_[std::size_t(a)].bad_first; }
-  /// Whether all predictions proved far too slow by an amount that is still uncertain.
-  bool is_level_open() const { return level_spread_ > open_spread; }
   /// Standard deviation of the arms' own errors before any sample.
   double prior_spread() const { return prior_spread_; }
   /// Whether the last epoch showed a change of the incumbent.
@@ -136,7 +134,7 @@ class belief {
   static constexpr double level_step = 0.25, usual_level = 0.4, any_level = 3, any_share = 0.3,
                           odd_native = 0.0003;
   // Predictions are far too slow if the probability of a level below far_level exceeds far_share.
-  static constexpr double far_level = -1, far_share = 0.2, open_spread = 0.5;
+  static constexpr double far_level = -1, far_share = 0.2;
   // Variance of the common offset, per call.
   static constexpr double drift_variance = 0.005 * 0.005;
 
@@ -190,7 +188,7 @@ class belief {
   double most_ = -std::numeric_limits<double>::infinity();  // of all samples
   bool knows_level_ = true, has_predictions_ = true;
   std::array<double, 2 * most_level + 1> level_fits_{};  // ln of the likelihood of first samples
-  double level_ = 0, level_spread_ = 0;                  // correction of the predictions, if any
+  double level_ = 0;                                     // correction of the predictions, if any
   double prior_spread_ = 0.35;
   double noise_variance_ = first_noise * first_noise;
   double noise_weight_ = 5;
@@ -404,7 +402,6 @@ inline void belief::correct_level() {
       if (arms_[std::size_t(j)].samples == 0) cov_(i, j) += v;
   }
   level_ = level;
-  level_spread_ = std::sqrt(v);
 }
 
 inline void belief::learn(const arm_book& book, int incumbent) {

@@ -152,7 +152,7 @@ class knowledge_gradient final : public belief_policy {
       double chosen_value = 0, chosen_price = 0, chosen_gain = 0;
       for (const int a : candidates) {
         const double d = excess[std::size_t(a)], v = spread_squared[std::size_t(a)];
-        if (d + std::sqrt(v) > largest_slowdown(now.calls) && !b.is_level_open()) continue;
+        if (d + std::sqrt(v) > largest_slowdown(now.calls)) continue;
         double price = std::exp(d + v / 2) - 1;
         const double risks = is_proven(a) || a == native() || b.bad_first(a) ? 0 : risk;
         // The arm's only sample may have been an outlier, or the first of many slow calls.
