@@ -41,9 +41,8 @@ inline std::vector<arm_prior> distinct(std::vector<arm_prior> priors) {
   return result;
 }
 
-/// All arms in the order of attention, as indices in `priors`: native, the best arm of each
-/// algorithm, then the other arms by predicted time. The best arms come first, so that one
-/// algorithm with many parameters does not hide the other algorithms.
+/// All arms in the order of attention, as indices in `priors`: native, then the other arms by
+/// predicted time.
 inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   std::vector<int> order;
   std::vector<int> result;
@@ -56,17 +55,7 @@ inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     return priors[std::size_t(a)].log_seconds < priors[std::size_t(b)].log_seconds;
   });
-  const auto take = [&](int i) {
-    if (std::find(result.begin(), result.end(), i) == result.end()) result.push_back(i);
-  };
-  std::vector<int> families;
-  for (const int i : order) {
-    const arm_prior& p = priors[std::size_t(i)];
-    if (std::find(families.begin(), families.end(), p.family) != families.end()) continue;
-    families.push_back(p.family);
-    take(i);
-  }
-  for (const int i : order) take(i);
+  result.insert(result.end(), order.begin(), order.end());
   return result;
 }
 
