@@ -225,17 +225,6 @@ class knowledge_gradient final : public belief_policy {
     const auto room = std::size_t(std::clamp(length - 1, 0.0, double(epoch_plan::max_explore)));
     if (now.calls == 0 || explore.size() >= room) return;
     look_at_slowed(now, room, explore);
-    // If predictions are unreliable, a first call says little about its arm: its time is an upper
-    // bound for the next call.
-    for (int a = 0; a < num_active() && explore.size() < room; ++a) {
-      if (a == incumbent() || !was_cold(a) || looked_at_[std::size_t(place_of(a))] > 0 ||
-          b.prior_spread() <= trusted_spread)
-        continue;
-      const double price = std::exp(b.mean(a) - b.cost(incumbent())) - 1;
-      if (price >= second_call_share * double(now.calls)) continue;
-      explore.push_back(place_of(a));
-      looked_at_[std::size_t(place_of(a))] = now.calls;
-    }
     take_first_looks(now, room, explore);
     struct look {
       double due = 0;  // age in periods
@@ -258,9 +247,7 @@ class knowledge_gradient final : public belief_policy {
     const double error = prediction_error();
     for (int a = 0; a < num_active(); ++a) {
       if (a == incumbent()) continue;
-      const double cost =
-          was_cold(a) ? std::min(b.cost(a), active_prior(a).log_seconds + error) : b.cost(a);
-      consider(place_of(a), cost, std::sqrt(b.covariances().of_difference(a, incumbent())),
+      consider(place_of(a), b.cost(a), std::sqrt(b.covariances().of_difference(a, incumbent())),
                is_proven(a));
     }
     for (const outsider& o : outsiders())
@@ -315,19 +302,13 @@ class knowledge_gradient final : public belief_policy {
       s.patience *= rarer;
     }
   }
-  /// Whether the arm's only sample is among the first calls of all, when everything was cold.
-  bool was_cold(int a) const {
-    return a != native() && beliefs().samples(a) == 1 && last_seen(place_of(a)) <= cold_calls;
-  }
   /// The largest share of time, which decreases as the periods grow.
   static double maintenance_share(std::int64_t calls) {
     return 0.02 * std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
   }
   static constexpr double look_period = 1600, untried_periods = 0.8, unpredicted_periods = 0.05,
                           steady_calls = 4000;
-  static constexpr std::int64_t cold_calls = 8;
-  static constexpr double second_call_share = 0.05;  // of the calls so far, at most
-  static constexpr double most_credit = 6;           // calls
+  static constexpr double most_credit = 6;  // calls
   // The largest share of the calls so far, and the least cost of a first call, in calls.
   static constexpr double first_look_share = 0.015, least_first_price = 0.5;
 
