@@ -101,7 +101,6 @@ class guarded_policy : public policy {
   static constexpr double first_budget = 40, budget_share = 0.03;
   // The cost of a first call before any was measured, in native calls; has the weight of one call.
   static constexpr double first_call_risk = 5;
-  static constexpr double remembered_pairs = 64;
   static constexpr double remembered_as = 4;  // pairs
   // The cost of an arm's call beyond its time where ranks share cores, in native's times.
   static constexpr double hidden_on_shared_cores = 0.25;
@@ -293,8 +292,6 @@ inline void guarded_policy::meet(known_arm& a, std::span<const double> own_s,
   a.own += double(n) * mean_of(own_s, slow_sums::factor * middle_s) / middle_s;
   a.native += double(n) * mean_of(native_s, slow_sums::factor * middle_s) / middle_s;
   for (std::size_t i = 0; i < n; ++i) a.wins += own_s[i] < native_s[i] ? 1 : 0;
-  if (a.pairs > remembered_pairs)
-    for (double* const sum : {&a.pairs, &a.wins, &a.own, &a.native}) *sum /= 2;
   a.doubted = false;
   note_noise(own_s);
   note_noise(native_s);
