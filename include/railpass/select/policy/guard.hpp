@@ -128,7 +128,6 @@ class guarded_policy : public policy {
     // slow call is left out, because it can happen to any arm; tail() counts such calls.
     double pairs = 0, wins = 0, own = 0, native = 0;
     bool doubted = false;  // must be compared with native before it is in use again
-    bool lost = false;     // must win by more than the uncertainty
   };
 
   int place_of(int arm) const {
@@ -321,8 +320,8 @@ inline bool guarded_policy::may_be_used(int place) const {
   if (a->pairs == 0 && learnt_at_ < first_meeting) return true;
   if (a->pairs == 0) return place == in_use_ && a->ratio > 0 && a->ratio < 1;
   if (place != in_use_ && a->pairs < needed_pairs()) return false;
-  const double needed_deviations = place == in_use_ ? -1 : a->lost ? 1 : 0;
-  return lead(*a) > needed_deviations * deviation(*a) + std::log1p(hidden());
+  const double doubt = place == in_use_ ? deviation(*a) : 0;
+  return lead(*a) > std::log1p(hidden()) - doubt;
 }
 
 inline double guarded_policy::price_s(int place) const {
@@ -358,10 +357,7 @@ inline epoch_plan guarded_policy::plan(const planning_input& now) {
   epoch_plan p = proposing_->plan(now);
   proposed_ = place_of(p.incumbent);
   const int used_before = in_use_;
-  if (!may_be_used(in_use_)) {
-    for (known_arm& a : known_) a.lost = a.lost || a.place == in_use_;
-    in_use_ = native_;
-  }
+  if (!may_be_used(in_use_)) in_use_ = native_;
   if (may_be_used(proposed_)) in_use_ = proposed_;
   if (in_use_ != used_before) comparisons_ = 0;
   p.incumbent = number_of(in_use_);
