@@ -294,10 +294,11 @@ inline void belief::watch(const summary& s) {
   const auto deviations = [&](double variance) {
     return surprise / std::sqrt(variance + separation_variance);
   };
-  above_ = std::max(0.0, above_ + deviations(variance(s.arm) + of_samples) - 0.75);
+  constexpr double allowance = 0.75, enough = 4;  // standard deviations
+  above_ = std::max(0.0, above_ + deviations(variance(s.arm) + of_samples) - allowance);
   // Slower calls may be drift; faster calls show better times, and not of this arm alone.
-  below_ = std::max(0.0, below_ - deviations(2 * of_samples) - 0.75);
-  changed_ = (above_ > 4 || below_ > 4) && epochs_ - last_change_ >= 2;
+  below_ = std::max(0.0, below_ - deviations(2 * of_samples) - allowance);
+  changed_ = (above_ > enough || below_ > enough) && epochs_ - last_change_ >= 2;
 }
 
 /// Starts anew after a change seen in `seen`, of all arms or of this arm alone. The variances grow,
