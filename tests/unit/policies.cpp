@@ -352,7 +352,7 @@ TEST_CASE("when the best algorithm slows down, another one takes over") {
   random_stream r(23);
   int contexts = 0;
   double lost = 0;
-  while (contexts < 40) {
+  while (contexts < 200) {
     simulated_context c = make_context(quiet, r);
     if (c.merge_cost_s > 0.05 * c.best_s) continue;
     ++contexts;
