@@ -220,7 +220,8 @@ class Bench(ProgramTest):
                               environment={"RAILPASS_STATS": dump}).stdout
         self.assertIn("broadcast of 1KiB", text)
         self.assertRegex(text, r"(?m)^tuned +\d")
-        text = self.run_railpass("stats", dump).stdout
+        # On a busy machine one of the two may have hardly any of the time.
+        text = self.run_railpass("stats", dump, "--all").stdout
         self.assertIn("all_reduce of", text)
         self.assertIn("calls", text)
         self.assertIn("| arm |", self.run_railpass("stats", dump, "--markdown").stdout)

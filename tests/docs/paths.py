@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Every path that a comment, a page or a script names leads to a file or folder of the repository. Paths begin in
-its root, in include or in include/railpass, and may leave out how the file's name ends."""
+its root, in include, in include/railpass or in the folder of the file that names them, and may leave out how the
+file's name ends."""
 
 import pathlib
 import re
@@ -33,15 +34,16 @@ def main():
     firsts = "|".join(sorted({re.escape(path.split("/")[0]) for path in known if "/" in path}))
     path = re.compile(rf"(?<![\w/.<>$}}{{\"*-])(?:{firsts})/[\w./<>*-]*[\w>*]")
 
-    def gone(text):
-        return [word for word in path.findall(text)
-                if not re.search(r"[<>*]", word) and word not in known | BUILT]
+    def gone(text, folder="."):
+        return [word for word in path.findall(text) if not re.search(r"[<>*]", word)
+                and not {word, str(pathlib.PurePath(folder) / word)} & (known | BUILT)]
 
     assert gone("// lib/none/file.cpp does this, lib/files/files.hpp that; select/none.hpp") == [
         "lib/none/file.cpp", "select/none.hpp"]
     read = [name for name in names if KINDS.search("/" + name) and not name.startswith(PAST)]
     wrong = [f"{name}:{number}: there is no {word}" for name in read if name != "tests/docs/paths.py"
-             for number, line in enumerate((TOP / name).read_text().splitlines(), 1) for word in gone(line)]
+             for number, line in enumerate((TOP / name).read_text().splitlines(), 1)
+             for word in gone(line, pathlib.PurePath(name).parent)]
     print("\n".join(wrong) or f"{len(read)} files")
     sys.exit(1 if wrong else 0)
 
