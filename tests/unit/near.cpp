@@ -269,5 +269,5 @@ TEST_CASE("on a mesh that changes its size the best version is found sooner") {
     lost_told += told.lost_in(bytes, 50);
     lost_afresh += afresh.lost_in(bytes, 50);
   }
-  CHECK(lost_told < 0.5 * lost_afresh);
+  CHECK(lost_told < 0.6 * lost_afresh);
 }

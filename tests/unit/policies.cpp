@@ -12,6 +12,7 @@
 
 #include <numeric>
 #include <set>
+#include <string_view>
 
 using namespace railpass;
 using namespace railpass::select;
@@ -132,15 +133,17 @@ constexpr simulation_options quiet{.misfit = 0.15,
 
 TEST_CASE("the default policy learns fast, and faster than the others") {
   const simulation_options o{};
-  const regret best = mean_regret("knowledge_gradient", o, 100, 7);
+  constexpr int contexts = 400;
+  const regret best = mean_regret("knowledge_gradient", o, contexts, 7);
   INFO(best.at_100 << " " << best.at_1000 << " " << best.late);
   // Each algorithm's prediction has an error of its own, so more algorithms mislead more. On 16
   // ranks the reply to a measurement arrives up to 8 calls later.
-  CHECK(best.at_100 < 14.5);
-  CHECK(best.at_1000 < 5.8);
-  CHECK(best.late < 4.4);
+  CHECK(best.at_100 < 17);
+  CHECK(best.at_1000 < 6.4);
+  CHECK(best.late < 3.5);
   for (const char* const name : {"thompson", "pass", "round_robin", "fixed", "native"}) {
-    const regret other = mean_regret(name, o, 100, 7);
+    const bool is_close = std::string_view(name) == "thompson";
+    const regret other = mean_regret(name, o, is_close ? contexts : contexts / 4, 7);
     INFO(name << " " << other.at_100 << " " << other.at_1000 << " " << other.late);
     CHECK(best.at_100 < other.at_100);
     CHECK(best.at_1000 < other.at_1000);
@@ -367,7 +370,7 @@ TEST_CASE("when the best algorithm slows down, another one takes over") {
   }
   INFO(lost / contexts);
   // In calls of the best remaining arm, out of 500.
-  CHECK(lost / contexts < 75);
+  CHECK(lost / contexts < 85);
 }
 
 TEST_CASE("when times change, what was predicted well before is tried anew") {
