@@ -19,7 +19,7 @@ import os
 import sys
 
 CLOSE = 1.02
-SHARED = "native"  # the MPI library's own is always there
+NATIVE = "native"  # is always there
 
 
 def kept_cells(folder):
@@ -71,7 +71,7 @@ def rows_of(cells):
 
 def line_of(collective, name, row):
     without = f"+{100 * row['without'] / row['best']:.1f} %" if row["best"] else ""
-    verdict = "" if row["closest"] <= CLOSE or name == SHARED else "never within 2 %"
+    verdict = "" if row["closest"] <= CLOSE or name == NATIVE else "never within 2 %"
     return (f"| {collective} | `{name}` | {row['cells']} | {row['best']} | {without} | "
             f"{row['closest']:.2f} | {verdict} |")
 

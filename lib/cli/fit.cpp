@@ -136,8 +136,8 @@ void print(const profile& p, const measurements& m) {
   say_if_disturbed(p.core_share);
 }
 
-// What earlier runs learnt on the machine that the files are of, or on this one. Arms that this
-// railpass does not have are left out.
+// The times that earlier runs learnt on the machine of the files, or on this machine. Arms that
+// this railpass does not have are left out.
 measurements known_times(const std::string& where, const std::optional<origin>& of_files) {
   fingerprint here = of_files ? of_files->machine_id : measure::machine_marks(1);
   here.num_hosts = 1;  // what is known of one host and of several complement each other

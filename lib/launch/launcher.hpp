@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What starts the ranks of a program, and how to give them the preload library.
+// The launcher that starts the ranks of a program, and the options that give ranks the preload
+// library.
 #pragma once
 
 #include <optional>
@@ -12,8 +13,8 @@
 
 namespace railpass::internal::launch {
 
-/// What a preload library is built for. `standard` is the ABI of MPI 5.0 (libmpi_abi.so), whichever
-/// MPI library offers it.
+/// The MPI library that a preload library is built for. `standard` is the ABI of MPI 5.0
+/// (libmpi_abi.so) of any MPI library.
 enum class mpi_family { unknown, open_mpi, mpich, intel, standard };
 enum class launcher_kind { unknown, open_mpi, hydra, intel, slurm };
 
@@ -37,10 +38,11 @@ launcher_kind kind_of_launcher(const std::string& program);
 bool can_start(launcher_kind kind, mpi_family family);
 /// The family most programs of the launcher have; unknown for srun.
 mpi_family usual_family(launcher_kind kind);
-/// A launcher of the family in PATH, that of the build first. Throws error if there is none.
+/// A launcher of the family in PATH; the launcher of the build comes first. Throws error if PATH
+/// has none.
 std::string find_launcher(mpi_family family);
 
-/// What starts ranks of a program.
+/// A launcher, and the program's MPI library.
 struct starter {
   launcher_kind kind = launcher_kind::unknown;
   mpi_family family = mpi_family::unknown;  ///< of the program

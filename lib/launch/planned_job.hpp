@@ -30,8 +30,8 @@ struct planned_job {
   std::vector<planned_host> hosts;  ///< empty: unknown
 
   std::optional<int> slots() const;
-  /// What is crowded if so many ranks start. Nothing if each host has enough cores, or where that
-  /// is not known.
+  /// The crowded host or hosts if `ranks` ranks start. Nothing if each host has enough cores, or if
+  /// the cores are unknown.
   std::optional<crowd> crowd_of(int ranks) const;
 };
 
@@ -39,14 +39,13 @@ struct planned_job {
 using lookup = std::function<std::optional<std::string>(const char* variable)>;
 lookup environment();
 
-/// What options of a launcher say.
+/// Hosts and ranks in the options of a launcher.
 struct launcher_words {
   std::optional<int> ranks{}, ranks_per_host{};
   std::vector<planned_host> hosts{};  ///< empty: none are named
 };
-/// Of the words behind a launcher's name, those before the program; nothing where one of them is
-/// not known here, or where there are several programs. Where ranks are placed and bound is then
-/// up to whoever has written them.
+/// The options among the words behind a launcher's name, up to the program. Nothing if an option is
+/// unknown, or if the words start several programs: the user's words alone then place ranks.
 std::optional<launcher_words> parse_launcher_words(std::span<const std::string> words);
 
 /// The job whose hosts the launcher's words name, else that which Slurm, PBS, LSF or Grid Engine

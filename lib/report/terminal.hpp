@@ -16,8 +16,8 @@ constexpr std::size_t terminal_columns = 80;
 /// own, so the terminal is the one that the launcher itself writes to.
 std::string find_terminal(int descriptor);
 
-/// In lines of at most so many columns, broken between words. Lines that begin with a blank are
-/// commands and stay as they are; the others are joined and filled anew.
+/// The text in lines of at most `columns` columns, broken between words. Lines that begin with a
+/// blank are commands and stay as they are; all other lines are joined and broken again.
 std::string filled(std::string_view text, std::size_t columns);
 
 /// A progress bar on standard error of this process or of its launcher, if it is a terminal.
@@ -34,7 +34,7 @@ class progress_bar {
 
  private:
   std::string title_;
-  std::string terminal_;  // empty: there is none
+  std::string terminal_;  // empty: no terminal
   double last_s_ = 0;
 };
 

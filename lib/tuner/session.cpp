@@ -312,8 +312,9 @@ const arm& session::arm_for(const call& c, const arm& a) const {
                                                           : arms_[c.op].arms[select::native_arm];
 }
 
-// Equal on all ranks. Where padded blocks would need much more memory than blocks of the lengths
-// that the call has, the MPI library runs the call.
+// Where padded blocks would need much more memory than blocks of the lengths that the call has, the
+// MPI library runs the call: all ranks decide by the same words. The padded copies of input and
+// output count as scratch memory.
 int session::pad_blocks(const call& c, const arm*& runs) {
   constexpr std::int64_t most_growth = 8, always_fits = 64 * 1024;
   std::array<std::uint64_t, 2> largest{std::uint64_t(longest_block_of(c, num_ranks_)),
@@ -323,7 +324,8 @@ int session::pad_blocks(const call& c, const arm*& runs) {
   padded_bytes_ = call_buffers::padded_bytes(std::int64_t(largest[0]));
   const double all = double(padded_bytes_) * num_ranks_;
   if (all > std::max(double(always_fits), double(most_growth) * double(largest[1])) ||
-      runs->base->scratch.bytes(all, double(padded_bytes_)) > double(settings_.scratch_limit))
+      2 * all + runs->base->scratch.bytes(all, double(padded_bytes_)) >
+          double(settings_.scratch_limit))
     runs = &arms_[c.op].arms[select::native_arm];
   return MPI_SUCCESS;
 }

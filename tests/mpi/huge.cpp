@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::int64_t page = 4096;
 
-// `bytes` of addresses with pages nobody may touch before and behind; byte i is byte i mod period.
+// `bytes` bytes of addresses between two inaccessible pages; byte i is byte i mod period.
 class repeated_memory {
  public:
   repeated_memory(std::int64_t bytes, std::int64_t period)
@@ -314,7 +314,7 @@ TEST_CASE("an element of more than 2^31 bytes is packed and unpacked") {
 
 TEST_CASE("more than 2^31 bytes arrive") {
   const communicator world = communicator::duplicate_of_world();
-  if (world.size() != 2) return;  // enough: the others would only take longer
+  if (world.size() != 2) return;  // two ranks suffice; more only take longer
   mpi::configure(world, "scratch_limit", "0");
   REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
   const int root = 1;

@@ -144,6 +144,12 @@ TEST_CASE("algorithms that pass blocks on pad them, unless that takes far more m
   CHECK(mpi::last_arm(world) == (p == 1 ? "native" : "bruck+radix=3"));
   REQUIRE(run(2, world, to_the_last, 0));
   CHECK(mpi::last_arm(world) == (p == 1 || p >= 8 ? "native" : "bruck+radix=3"));
+  const communicator without_room = communicator::duplicate_of_world();
+  mpi::configure(without_room, "use", "all_to_allv:bruck");
+  mpi::configure(without_room, "scratch_limit", "0");
+  REQUIRE(mpi::start_tuning(without_room) == MPI_SUCCESS);
+  REQUIRE(run(2, without_room, by_ranks, 0));
+  CHECK(mpi::last_arm(without_room) == "native");
 }
 
 // During its life, each look at railpass' clock on this process advances the clock by a

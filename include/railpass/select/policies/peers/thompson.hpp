@@ -23,7 +23,7 @@ class thompson_policy final : public belief_policy {
   epoch_plan plan(const planning_input& now) override {
     choose_incumbent();
     const double length = std::max(early_length(), now.calls > 0 ? longest_length(now) : 0.0);
-    // What is drawn is repeated once the epoch is over, until something new is known.
+    // After the epoch the drawn arms are repeated until a merge brings new times.
     constexpr int draws = 256;
     factorise();
     std::fill(probability_.begin(), probability_.end(), 0.0);
@@ -36,7 +36,8 @@ class thompson_policy final : public belief_policy {
       probability_[std::size_t(a)] += 1.0 / draws;
       if (a == incumbent()) continue;
       if (p.explore.size() == epoch_plan::max_explore) {
-        p.period = std::min(p.period, i);  // the list is full; the rest tells probabilities only
+        p.period =
+            std::min(p.period, i);  // the list is full; later draws count for probabilities alone
       } else {
         p.explore.push_back({i, number_of(a)});
       }
