@@ -66,7 +66,7 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
   PMPI_Comm_test_inter(comm, &is_inter);
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &num_ranks_);
-  if (is_inter || num_ranks_ < 2) take(select::turn::refusal);
+  if (is_inter || num_ranks_ < 2 || is_left_out_of_plan(comm)) take(select::turn::refusal);
 }
 
 [[gnu::hot]] communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
@@ -185,6 +185,12 @@ int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double p
   if (session_ && rank_ == 0) process_.account().spend_on_set_up(steady_clock_s() - began_s);
   if (outcome.error_code != MPI_SUCCESS) call_error_handler(comm, outcome.error_code);
   return outcome.error_code;
+}
+
+// All ranks know without asking that the plan names no call of this communicator.
+bool communicator_state::is_left_out_of_plan(MPI_Comm comm) const {
+  return process_.all_follow_plan() && !plan_table::has_any(*process_.plan(), num_ranks_) &&
+         bases::is_one_world(comm);
 }
 
 bool communicator_state::begins_at_once(const call& c) {

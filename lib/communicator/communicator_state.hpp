@@ -95,6 +95,7 @@ class communicator_state final : public known_communicator {
     sets_.for_each_tuning(visit);
   }
 
+  bool is_left_out_of_plan(MPI_Comm comm) const;
   /// Whether the stakes of this call make the session at once: on all ranks, if their calls are
   /// equal. Only once; later agreements follow the usual rules.
   bool begins_at_once(const call& c);

@@ -4,6 +4,7 @@
 #include "lib/files/bench_fields.hpp"
 #include "lib/files/files.hpp"
 #include "lib/files/knowledge_fields.hpp"
+#include "lib/files/plan_fields.hpp"
 #include "lib/files/profile_fields.hpp"
 #include "lib/files/rails_fields.hpp"
 #include "lib/files/samples_fields.hpp"
@@ -63,6 +64,11 @@ knowledge::collection parse_knowledge(std::string_view text, const std::string& 
 }
 knowledge::collection read_knowledge(const std::string& path) {
   return parse_knowledge(read_text(path), path);
+}
+
+std::string to_json(const knowledge::plan& p) { return document_of(p); }
+knowledge::plan parse_plan(std::string_view text, const std::string& name) {
+  return parse_document<knowledge::plan>(text, name);
 }
 
 }  // namespace railpass::internal::files

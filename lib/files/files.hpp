@@ -10,6 +10,7 @@
 #include "models/profile.hpp"
 #include "models/samples.hpp"
 #include "railpass/knowledge/collection.hpp"
+#include "railpass/knowledge/plan.hpp"
 #include "railpass/select/statistics/dump.hpp"
 #include "railpass/transport/sampling.hpp"
 
@@ -65,6 +66,9 @@ transport::rails_measurement read_rails(const std::string& path);
 std::string to_json(const knowledge::collection& c);
 knowledge::collection parse_knowledge(std::string_view text, const std::string& name);
 knowledge::collection read_knowledge(const std::string& path);
+
+std::string to_json(const knowledge::plan& p);
+knowledge::plan parse_plan(std::string_view text, const std::string& name);
 
 /// Facts that the output of another benchmark does not contain.
 struct import_facts {

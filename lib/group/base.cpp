@@ -226,7 +226,8 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   return MPI_SUCCESS;
 }
 
-bool bases::make_for_world(bool wanted, std::int64_t shared_bytes, bool& on_all) {
+bool bases::make_for_world(bool wanted, std::int64_t shared_bytes,
+                           std::array<std::uint64_t, 3>& words) {
   int num_ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
   MPI_Comm parent = MPI_COMM_NULL;  // the ranks of a parent program are unknown
@@ -237,13 +238,13 @@ bool bases::make_for_world(bool wanted, std::int64_t shared_bytes, bool& on_all)
     from = prepare(num_ranks, shared_bytes);
   } catch (const std::exception&) {  // the reduction below informs all ranks
   }
-  std::array<int, 2> ok{wanted && from.made ? 1 : 0, on_all ? 1 : 0};
+  std::array<std::uint64_t, 4> all{wanted && from.made ? 1u : 0u, words[0], words[1], words[2]};
   base_place place;
-  if (PMPI_Allreduce(MPI_IN_PLACE, ok.data(), int(ok.size()), MPI_INT, MPI_MIN, MPI_COMM_WORLD) !=
-          MPI_SUCCESS ||
-      !ok[0])
+  if (PMPI_Allreduce(MPI_IN_PLACE, all.data(), int(all.size()), MPI_UINT64_T, MPI_MIN,
+                     MPI_COMM_WORLD) != MPI_SUCCESS ||
+      all[0] == 0)
     return false;
-  on_all = ok[1] != 0;
+  std::copy(all.begin() + 1, all.end(), words.begin());
   make(MPI_COMM_WORLD, std::move(from), place);  // without a base, the first agreement tries again
   return true;
 }

@@ -62,7 +62,6 @@ constexpr auto Init = [](const auto& go_on, auto...) {
   const inside here;
   if (process* const mine = process::get(); mine && mine->values().all_ranks) {
     const settings& values = mine->values();
-    bool at_first_calls = values.first_call;
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     std::array<char, 160> doing{};
@@ -71,9 +70,13 @@ constexpr auto Init = [](const auto& go_on, auto...) {
                   "RAILPASS_ALL_RANKS=on says that all ranks have railpass,",
                   rank);
     const hang_watch::wait in_mpi(rank, doing.data());
-    if (bases::of_process().make_for_world(values.enable, values.shared_memory, at_first_calls)) {
+    // All ranks have the same mark if its smallest value and its complement's still fit.
+    std::array<std::uint64_t, 3> words{values.first_call ? 1u : 0u, mine->plan_mark(),
+                                       ~mine->plan_mark()};
+    if (bases::of_process().make_for_world(values.enable, values.shared_memory, words)) {
       mine->share_knowledge();
-      if (at_first_calls) mine->begin_at_first_calls();
+      if (mine->plan() && words[1] == ~words[2]) mine->follow_plan_on_all_ranks();
+      if (words[0] != 0) mine->begin_at_first_calls();
     }
   }
   return code;

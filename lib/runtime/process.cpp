@@ -11,6 +11,7 @@
 #include "lib/runtime/setting_values.hpp"
 #include "lib/runtime/shared_rails.hpp"
 #include "railpass/base/float_environment.hpp"
+#include "railpass/base/hash.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/select/statistics/freed.hpp"
 #include "railpass/select/statistics/summary.hpp"
@@ -59,6 +60,11 @@ environment_settings read_and_checked() {
   for (std::string& problem : read.problems) problem += "; ignored";
   if (world_rank() == 0 && read.values.enable)
     std::ranges::move(problems_of(read), std::back_inserter(read.problems));
+  // Calls that a plan does not name are native, and nothing is learnt.
+  if (!read.values.plan.empty()) {
+    read.values.policy = "native";
+    read.values.knowledge = "off";
+  }
   return {.values = std::move(read.values),
           .from_environment = {},
           .problems = std::move(read.problems)};
@@ -134,6 +140,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
       keep_after_s_(world_rank_ == 0 ? first_keeping_s : first_telling_s),
       kept_(values_.enable ? values_.knowledge : "off") {
   problems = std::move(read.problems);
+  if (values_.enable && !values_.plan.empty()) read_plan(problems);
   if (values_.enable) hang_watch::begin(values_.hang_report, values_.log);
 
   create_datatype_key(&datatype_key_);
@@ -153,6 +160,24 @@ process::process(std::vector<std::string>& problems, environment_settings read)
     const std::string problem = trace_.open(values_.trace + "." + std::to_string(world_rank_));
     if (!problem.empty()) problems.push_back(problem);
     write_trace(std::string(files::trace_header));
+  }
+}
+
+// A rank that cannot follow its plan must not be tuned in another way.
+void process::read_plan(std::vector<std::string>& problems) {
+  try {
+    const std::string text = files::read_text(values_.plan);
+    knowledge::plan read = files::parse_plan(text, values_.plan);
+    // The plan's entries have the number of hosts and the rails.
+    if (const std::string why = mismatch(read.machine, files::this_machine(1, mpi_library_));
+        !why.empty())
+      throw error(values_.plan + ": this plan is for another machine: " + why);
+    plan_ = std::move(read);
+    plan_mark_ = text_hash().add(text).value();
+  } catch (const error& problem) {
+    problems.push_back("RAILPASS_PLAN: " + std::string(problem.what()) +
+                       "; every call goes to the MPI library");
+    values_.enable = false;
   }
 }
 
@@ -280,6 +305,14 @@ knowledge::run_record process::learnt() {
 void process::say_summary() {
   const own_float_environment own;
   try {
+    if (plan_) {
+      std::fprintf(
+          stderr,
+          "railpass: calls followed the plan %s; nothing was timed. railpass compare tells "
+          "whether the plan pays.\n",
+          values_.plan.c_str());
+      return;
+    }
     std::string text = "railpass: " + select::summary_of(statistics());
     text += values_.stats.empty() ? " RAILPASS_STATS=FILE keeps the details."
                                   : " Details: railpass stats " + values_.stats;

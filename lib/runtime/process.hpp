@@ -12,6 +12,7 @@
 #include "railpass/base/float_environment.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/knowledge/near.hpp"
+#include "railpass/knowledge/plan.hpp"
 #include "railpass/knowledge/recall.hpp"
 #include "railpass/select/lockstep/account.hpp"
 #include "railpass/select/statistics/dump.hpp"
@@ -110,6 +111,16 @@ class process {
   void begin_at_first_calls() { begins_at_first_calls_ = true; }
   bool begins_at_first_calls() const { return begins_at_first_calls_; }
 
+  /// The plan that the setting names; null: none. Equal on all ranks with equal marks.
+  const knowledge::plan* plan() const { return plan_ ? &*plan_ : nullptr; }
+  std::uint64_t plan_mark() const { return plan_mark_; }
+  /// All ranks of MPI_COMM_WORLD have this plan. On all ranks before any call, or on no rank.
+  void follow_plan_on_all_ranks() {
+    all_follow_plan_ = true;
+    begin_at_first_calls();
+  }
+  bool all_follow_plan() const { return all_follow_plan_; }
+
   /// A bit for each collective whose arm, named by `use`, has run.
   void note_pins_run(std::uint32_t collectives) { pins_run_ |= collectives; }
 
@@ -166,6 +177,7 @@ class process {
   explicit process(std::vector<std::string>& problems);  // problems for the caller to record
   process(std::vector<std::string>& problems, environment_settings read);
   static int on_finalize(MPI_Comm, int, void*, void*);
+  void read_plan(std::vector<std::string>& problems);
   void record(std::string_view text, bool for_user);
   void write_trace(const std::string& line);
   void finalize();
@@ -207,6 +219,9 @@ class process {
   int num_hosts_ = 1;
   std::atomic<std::uint32_t> pins_run_{0};
   bool begins_at_first_calls_ = false;
+  std::optional<knowledge::plan> plan_;
+  std::uint64_t plan_mark_ = 0;  // of its text; 0: no plan
+  bool all_follow_plan_ = false;
 };
 
 /// Charges the time of its life to the process' account, as work of railpass.

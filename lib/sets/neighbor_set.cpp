@@ -234,7 +234,10 @@ neighbor_set::~neighbor_set() = default;
 
 // MPI libraries report no lack of memory here. Without memory, calls are counted and stay native.
 void neighbor_set::look(MPI_Comm comm) {
-  phase_ = has_topology(comm) ? phase::counting : phase::native;
+  // No plan names calls between neighbours.
+  const bool native =
+      !has_topology(comm) || (process::get()->all_follow_plan() && bases::is_one_world(comm));
+  phase_ = native ? phase::native : phase::counting;
   if (phase_ == phase::native) return;
   try {
     around_ = std::make_unique<neighbors>(neighbors::of(comm));

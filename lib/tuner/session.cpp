@@ -116,12 +116,18 @@ bool session::goes_to_mpi(const call& c, const call_options& options) const {
   }
   if (how.pinned) return times_pinned_ ? run_tuned(c, 0) : run_pinned(c, *how.pinned, 0);
   if (settings_.reproducible && c.is_reduction()) return run_arm(c, reproducible_arm(c));
+  if (plan_) return run_planned(c);
   return run_tuned(c, options.policy.empty() ? std::uint8_t{0} : policy_index(options.policy));
 }
 
 int session::run_pinned(const call& c, const arm& a, std::uint64_t asked) {
   if (c.message_bytes <= short_message_bytes) recent_.keep(c, rank_, {}, asked, &a);
   return run_arm(c, a);
+}
+
+int session::run_planned(const call& c) {
+  const arm* const planned = plan_->find(c.op, class_of(c), c.message_bytes);
+  return run_pinned(c, planned ? *planned : arms_[c.op].arms[select::native_arm], 0);
 }
 
 [[gnu::hot]] int session::run_tuned(const call& c, std::uint8_t policy) {

@@ -17,6 +17,7 @@
 #include "lib/group/hosts.hpp"
 #include "lib/tuner/arm_table.hpp"
 #include "lib/tuner/memory_slot.hpp"
+#include "lib/tuner/plan_table.hpp"
 #include "lib/tuner/recent_calls.hpp"
 #include "lib/tuner/tuned_contexts.hpp"
 #include "railpass/options.hpp"
@@ -111,6 +112,7 @@ class session final : slot_tenant {
 
   // Finds which ranks share hosts. Cannot fail.
   void know_nodes(const base_place& at);
+  void follow_plan();
   void keep_room_for_regions();
   // Whether schedules may run in the memory that the ranks of each host share, given a slot. Equal
   // on all ranks.
@@ -142,6 +144,7 @@ class session final : slot_tenant {
   void say_copies_refused();
   int run_tuned(const call& c, std::uint8_t policy);
   int run_pinned(const call& c, const arm& a, std::uint64_t asked);
+  int run_planned(const call& c);
   int run_by(const arm& a, const call& c, recent_call& known);
   bool is_watched(const select::timed_call& chosen) const;
   // Determines how a call by this arm runs, if known beforehand.
@@ -227,7 +230,8 @@ class session final : slot_tenant {
   const settings& settings_;
   arm_table arms_;
   recent_calls recent_;
-  bool times_pinned_ = false;  // times calls of pinned arms now and then; equal on all ranks
+  bool times_pinned_ = false;         // times calls of pinned arms now and then; equal on all ranks
+  std::unique_ptr<plan_table> plan_;  // null: the session learns
   tuned_contexts joint_;
   int rank_ = 0, num_ranks_ = 1;
   node_order nodes_;

@@ -30,6 +30,9 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     b.agreed.set(agreement::names_rails, rails);
     b.agreed.set(agreement::names_no_rails, !rails);
     made.reset(new session(values, owner, rank, num_ranks, name_of_communicator(user)));
+    if (owner.plan())
+      made->plan_ =
+          std::make_unique<plan_table>(*owner.plan(), num_ranks, rails_mark(values.rails));
   };
   b.make_part(pays, asked_for, std::ref(own_part));
   auto native = b.agree();
@@ -40,7 +43,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   if (!native) native = b.take_place(made->joint_, std::cref(wants_memory));
   if (native) return {nullptr, native->error_code, native->postponed};
   made->joint_.measure_together(b.agreed.same_clock());
-  made->times_pinned_ = b.agreed.all(agreement::says_worth);
+  made->times_pinned_ = b.agreed.all(agreement::says_worth) && !made->plan_;
   made->one_thread_ = b.agreed.all(agreement::one_thread);
   made->begin_in_memory(b.slot());
   made->open_rails(user, b.agreed.all(agreement::names_rails),
@@ -48,6 +51,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   const node_facts& nodes = made->nodes_.facts();
   std::string_view rails;
   if (made->over_rails_) rails = made->over_rails_->rail.names();
+  if (made->plan_) made->follow_plan();
   made->joint_.know_machine({nodes.num_nodes, nodes.most_ranks}, rails, passed_s);
   return {std::move(made)};
 }
@@ -66,6 +70,12 @@ void session::open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rai
     process_.record("collectives of communicator '" + joint_.communicator() +
                     "' use the MPI library's messages: " + problem.what());
   }
+}
+
+// Merges only serve for the news of a GPU driver, if its buffers are not copied.
+void session::follow_plan() {
+  plan_->keep(nodes_.facts().most_ranks, over_rails_ != nullptr);
+  if (settings_.gpu == "stage") joint_.steps().make_no_merges();
 }
 
 session::session(const settings& values, process& owner, int rank, int num_ranks,

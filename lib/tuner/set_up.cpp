@@ -23,7 +23,8 @@ namespace {
 constexpr std::array private_settings{
     std::string_view{"log"},     std::string_view{"stats"},       std::string_view{"trace"},
     std::string_view{"profile"}, std::string_view{"knowledge"},   std::string_view{"summary"},
-    std::string_view{"rails"},   std::string_view{"hang_report"}, std::string_view{"strict"}};
+    std::string_view{"rails"},   std::string_view{"hang_report"}, std::string_view{"strict"},
+    std::string_view{"plan"}};
 
 void add(text_hash& hash, const std::string& text) { hash.add(text); }
 template <class Number>
@@ -31,8 +32,9 @@ void add(text_hash& hash, const Number& value) {
   hash.add({reinterpret_cast<const char*>(&value), sizeof value});
 }
 
-std::uint64_t hash_of_settings(const settings& values) {
+std::uint64_t hash_of_settings(const settings& values, std::uint64_t plan_mark) {
   text_hash hash;
+  add(hash, plan_mark);
 #define RAILPASS_SETTING(kind, name, standard, unit, text)                      \
   if constexpr (std::ranges::find(private_settings, std::string_view{#name}) == \
                 private_settings.end()) {                                       \
@@ -117,7 +119,7 @@ void set_up::make_part(bool pays, bool asked_for, const std::function<void()>& o
     waiting_ = "rank " + std::to_string(rank_) + " of " + std::to_string(num_ranks) + " of '" +
                name_of_communicator(user_) + "' waits for the others to agree whether " + subject_ +
                " is tuned," + (inside_ ? " before its " + inside_->text() + "," : "");
-    agreed.set_settings(hash_of_settings(values_));
+    agreed.set_settings(hash_of_settings(values_, owner_.plan_mark()));
     if (values_.enable && pays) {
       own_part();
       place_ = all_bases_.find(user_);

@@ -6,6 +6,7 @@
 #include "lib/files/comparison_fields.hpp"
 #include "lib/files/files.hpp"
 #include "lib/files/knowledge_fields.hpp"
+#include "lib/files/plan_fields.hpp"
 #include "lib/files/profile_fields.hpp"
 #include "lib/files/rails_fields.hpp"
 #include "lib/files/samples_fields.hpp"
@@ -56,6 +57,7 @@ TEST_CASE("schemas are those of the fields") {
   check_schema<bench_results>();
   check_schema<files::comparison>();
   check_schema<knowledge::collection>();
+  check_schema<knowledge::plan>();
   check_schema<profile>();
   check_schema<transport::rails_measurement>();
   check_schema<sample_set>();

@@ -222,6 +222,8 @@ class lockstep {
     standing_ = after(standing_, what);
     if (what == turn::fallback) steps_.stop();
   }
+  /// On all ranks between the same two calls, before the first context: nothing is to be learnt.
+  void make_no_merges() { steps_.stop(); }
   bool native_for_good() const { return standing_ == select::standing::native; }
 
   /// The kernel refuses single copies to this rank. From the next synchronisation on,

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Chooses the variants of a plan from the knowledge of one machine.
+#pragma once
+
+#include "collectives/registry.hpp"
+#include "railpass/knowledge/experience.hpp"
+#include "railpass/knowledge/plan.hpp"
+#include "railpass/select/lockstep/context.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace railpass::knowledge {
+
+/// The comparison of an arm with native: ln(native's time / the arm's time), and its standard
+/// deviation if it is known. From calls of both at the same time if there are any, otherwise from
+/// the means. Native has gain 0.
+struct gain_over_native {
+  double gain = 0;
+  std::optional<double> deviation{};
+};
+
+/// Empty if native was never timed.
+inline std::optional<gain_over_native> compared_with_native(const experience& e,
+                                                            const arm_experience& a) {
+  if (a.arm == "native") return gain_over_native{};
+  if (a.pairs) return gain_over_native{a.pairs->gain, a.pairs->deviation};
+  const auto native = std::ranges::find(e.arms, "native", &arm_experience::arm);
+  if (native == e.arms.end()) return std::nullopt;
+  const auto error_of = [](const select::sampled_times& t) {
+    return t.spread / std::sqrt(double(t.samples));
+  };
+  return gain_over_native{std::log(native->times.mean_s / a.times.mean_s),
+                          std::hypot(error_of(a.times), error_of(native->times))};
+}
+
+/// The arm with the largest certain gain over native, and its gain; native (null) if no arm has a
+/// certain gain.
+inline std::pair<const arm_experience*, gain_over_native> surest_gain(const experience& e) {
+  constexpr double unknown = 0.5;  // deviation of a single comparison
+  std::pair<const arm_experience*, gain_over_native> best{nullptr, {}};
+  double most = 0;
+  for (const arm_experience& a : e.arms)
+    if (const auto g = compared_with_native(e, a)) {
+      const double sure = g->gain - g->deviation.value_or(unknown);
+      if (sure > most) {
+        most = sure;
+        best = {&a, *g};
+      }
+    }
+  return best;
+}
+
+struct frozen {
+  std::vector<planned_calls> calls{};
+  std::vector<std::string> left_out{};  ///< a sentence for each kind of call that no plan contains
+};
+
+namespace detail {
+
+/// The calls of one size class, or of all sizes where only pairs of ranks know the size.
+struct frozen_class {
+  collective op = collective::broadcast;
+  int size_class = 0;
+  planned_calls calls{};
+  double total_s = 0;
+};
+
+inline double total_s(const experience& e) {
+  double sum = 0;
+  for (const arm_experience& a : e.arms) sum += double(a.calls) * a.times.mean_s;
+  return sum;
+}
+
+inline auto shape_of(const planned_calls& c) {
+  return std::tie(c.collective, c.operation, c.num_ranks, c.ranks_per_node, c.rails);
+}
+
+inline bool has_sizes(collective op) { return describe(op).lengths != block_lengths::of_pair; }
+
+}  // namespace detail
+
+/// The plan for problems of one machine. Each size class gets the arm with the surest gain over
+/// native, from the problem that took most time. Neighbouring classes with the same variant become
+/// one entry. Function sets and calls between neighbours are not part of a plan.
+inline frozen freeze(std::span<const experience> known) {
+  using detail::frozen_class;
+  frozen result;
+  const auto leave_out = [&](std::string sentence) {
+    if (std::ranges::find(result.left_out, sentence) == result.left_out.end())
+      result.left_out.push_back(std::move(sentence));
+  };
+  std::vector<frozen_class> classes;
+  for (const experience& e : known) {
+    const auto op = find_collective(e.of.collective);
+    if (!op || name_of(*op) != e.of.collective) {
+      leave_out("'" + e.of.collective + "' is not a collective that plans contain");
+      continue;
+    }
+    const auto [arm, gain] = surest_gain(e);
+    frozen_class one{.op = *op,
+                     .size_class = detail::has_sizes(*op) ? select::size_class_of(e.of.bytes) : 0,
+                     .calls = {.collective = e.of.collective,
+                               .operation = e.of.operation,
+                               .num_ranks = e.of.num_ranks,
+                               .ranks_per_node = e.of.ranks_per_node,
+                               .rails = e.of.rails,
+                               .variant = arm ? arm->arm : "native"},
+                     .total_s = detail::total_s(e)};
+    const auto same = std::ranges::find_if(classes, [&](const frozen_class& other) {
+      return other.size_class == one.size_class &&
+             detail::shape_of(other.calls) == detail::shape_of(one.calls);
+    });
+    if (same == classes.end()) {
+      classes.push_back(std::move(one));
+    } else if (!detail::has_sizes(*op) && same->calls.variant != one.calls.variant) {
+      leave_out(e.of.collective + " of " + std::to_string(e.of.num_ranks) +
+                " ranks stays native: its best variant depends on the size, which no single rank "
+                "knows");
+      same->calls.variant = "native";
+    } else if (one.total_s > same->total_s) {
+      *same = std::move(one);
+    }
+  }
+  std::ranges::sort(classes, [](const frozen_class& a, const frozen_class& b) {
+    return std::tuple(a.op, detail::shape_of(a.calls), a.size_class) <
+           std::tuple(b.op, detail::shape_of(b.calls), b.size_class);
+  });
+  const frozen_class* before = nullptr;
+  for (frozen_class& one : classes) {
+    const auto size_class = std::uint8_t(one.size_class);
+    if (detail::has_sizes(one.op)) {
+      one.calls.from_bytes = select::smallest_bytes(size_class);
+      one.calls.to_bytes = select::smallest_bytes(std::uint8_t(size_class + 1)) - 1;
+    }
+    const bool goes_on = before && before->size_class + 1 == one.size_class &&
+                         detail::shape_of(before->calls) == detail::shape_of(one.calls) &&
+                         before->calls.variant == one.calls.variant;
+    if (goes_on)
+      result.calls.back().to_bytes = one.calls.to_bytes;
+    else
+      result.calls.push_back(one.calls);
+    before = &one;
+  }
+  return result;
+}
+
+}  // namespace railpass::knowledge

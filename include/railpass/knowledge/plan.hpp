@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A plan: for each kind of call the variant that runs, chosen beforehand from knowledge. A program
+// that follows a plan (RAILPASS_PLAN) learns nothing, so every run makes the same choices.
+#pragma once
+
+#include "models/profile.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railpass::knowledge {
+
+/// Calls of these sizes, in communicators of this shape, and the variant that runs them.
+struct planned_calls {
+  std::string collective{};
+  std::string operation = "none";  ///< class of the reduction, as in dumps
+  int num_ranks = 2;
+  int ranks_per_node = 1;
+  std::string rails{};          ///< networks that messages are sent over; empty: MPI's own messages
+  std::int64_t from_bytes = 0;  ///< sizes from here
+  std::optional<std::int64_t> to_bytes{};  ///< to here, inclusive; empty: no limit
+  std::string variant{};                   ///< name of an arm
+  friend bool operator==(const planned_calls&, const planned_calls&) = default;
+};
+
+struct plan {
+  fingerprint machine{};
+  std::string written_at{};  ///< UTC
+  std::vector<planned_calls> calls{};
+  friend bool operator==(const plan&, const plan&) = default;
+};
+
+}  // namespace railpass::knowledge
