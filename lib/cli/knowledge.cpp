@@ -5,11 +5,11 @@
 #include "lib/report/knowledge_page.hpp"
 #include "lib/report/table.hpp"
 #include "lib/runtime/settings_in_force.hpp"
+#include "lib/store/sources.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
-#include "railpass/knowledge/imports.hpp"
-#include "railpass/knowledge/joined.hpp"
+#include "railpass/knowledge/freeze.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -128,45 +128,26 @@ int list(const options& o) {
   return succeeded;
 }
 
-// Compares an arm with native: by paired trials if there are any, otherwise by the means.
 struct standing {
   const knowledge::arm_experience* arm = nullptr;
-  double gain = 0;  // ln(native's time / the arm's)
-  std::optional<double> deviation{};
+  knowledge::gain_over_native than_native{};
 };
 
-std::optional<standing> standing_of(const knowledge::experience& e,
-                                    const knowledge::arm_experience& a) {
-  if (a.arm == "native") return standing{&a, 0, {}};
-  if (a.pairs) return standing{&a, a.pairs->gain, a.pairs->deviation};
-  const auto native = std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm);
-  if (native == e.arms.end()) return std::nullopt;
-  return standing{&a, std::log(native->times.mean_s / a.times.mean_s),
-                  std::hypot(a.times.spread / std::sqrt(double(a.times.samples)),
-                             native->times.spread / std::sqrt(double(native->times.samples)))};
-}
-
-// The arm with the largest certain gain, or the smallest mean if native was never timed.
+// The arm with the surest gain, or the smallest mean if native was never timed.
 standing best_of(const knowledge::experience& e) {
-  static constexpr double unknown = 0.5;  // deviation of a single meeting
-  const auto sure = [](const standing& s) {
-    return s.arm->arm == "native" ? 0 : s.gain - s.deviation.value_or(unknown);
-  };
-  std::optional<standing> best;
-  for (const knowledge::arm_experience& a : e.arms)
-    if (const auto s = standing_of(e, a); s && (!best || sure(*s) > sure(*best))) best = s;
-  const bool has_native =
-      std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm) != e.arms.end();
-  if (best && (has_native || best->arm->pairs)) return *best;
+  if (const auto [arm, gain] = knowledge::surest_gain(e); arm) return {arm, gain};
+  const auto native = std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm);
+  if (native != e.arms.end()) return {&*native};
   const auto mean_of = [](const knowledge::arm_experience& a) { return a.times.mean_s; };
-  return {&*std::ranges::min_element(e.arms, {}, mean_of), 0, {}};
+  return {&*std::ranges::min_element(e.arms, {}, mean_of)};
 }
 
 std::string speedup_text(const standing& s) {
-  if (s.arm->arm == "native" || !s.deviation) return "-";
-  const double reach = 1.96 * *s.deviation;
-  return fixed(std::exp(s.gain), 2) + " (" + fixed(std::exp(s.gain - reach), 2) + " .. " +
-         fixed(std::exp(s.gain + reach), 2) + ")";
+  const auto& [gain, deviation] = s.than_native;
+  if (s.arm->arm == "native" || !deviation) return "-";
+  const double reach = 1.96 * *deviation;
+  return fixed(std::exp(gain), 2) + " (" + fixed(std::exp(gain - reach), 2) + " .. " +
+         fixed(std::exp(gain + reach), 2) + ")";
 }
 
 // Selects contexts as the options say.
@@ -288,9 +269,9 @@ int show(const options& o) {
                             {"samples", best.arm->times.samples},
                             {"runs", e->runs},
                             {"last_at", e->last_at}};
-          if (best.deviation) {
-            line["speedup"] = std::exp(best.gain);
-            line["speedup_spread"] = *best.deviation;
+          if (best.than_native.deviation) {
+            line["speedup"] = std::exp(best.than_native.gain);
+            line["speedup_spread"] = *best.than_native.deviation;
           }
           list.push_back(std::move(line));
         }
@@ -344,35 +325,14 @@ int prune(const options& o) {
   return succeeded;
 }
 
-// Reads the runs of a file, whatever its kind.
-std::vector<knowledge::stored_run> runs_of_file(const std::string& path) {
-  const std::string text = files::read_text(path);
-  const std::string format = files::format_of(text, path);
-  if (format == "railpass knowledge") return files::parse_knowledge(text, path).runs;
-  if (format == "railpass statistics")
-    return {store::named_after(knowledge::record_of(files::parse_statistics(text, path)), text)};
-  if (format == "railpass bench")
-    return {store::named_after(knowledge::record_of(files::parse_bench(text, path)), text)};
-  throw error(path + ": expected statistics, bench results or exported knowledge of railpass");
-}
-
-std::vector<knowledge::stored_run> runs_of_place(const std::string& path) {
-  if (!std::filesystem::is_directory(path)) return runs_of_file(path);
-  const store::store_contents found = store::contents(path);
-  if (found.machines.empty() && found.problems.empty())
-    throw error(path + ": not a store of knowledge (no folder 'machines', or an empty folder)");
-  say(found.problems);
+// All files are read before anything is written.
+int add(const options& o, bool stores) {
   std::vector<knowledge::stored_run> runs;
-  for (const store::machine_contents& m : found.machines)
-    runs.insert(runs.end(), m.runs.begin(), m.runs.end());
-  return runs;
-}
-
-int add(const options& o, std::vector<knowledge::stored_run> (*runs_of)(const std::string&)) {
-  // All files are read before anything is written.
-  std::vector<knowledge::stored_run> runs;
+  std::vector<std::string> problems;
   for (const std::string& path : o.inputs)
-    for (knowledge::stored_run& r : runs_of(path)) runs.push_back(std::move(r));
+    std::ranges::move(stores ? store::runs_of(path, problems) : store::runs_of_file(path),
+                      std::back_inserter(runs));
+  say(problems);
   const std::filesystem::path own = o.places().own;
   const store::added report = store::merge(own, runs);
   say(report.problems);
@@ -386,8 +346,8 @@ int add(const options& o, std::vector<knowledge::stored_run> (*runs_of)(const st
   return succeeded;
 }
 
-int merge(const options& o) { return add(o, runs_of_place); }
-int import(const options& o) { return add(o, runs_of_file); }
+int merge(const options& o) { return add(o, true); }
+int import(const options& o) { return add(o, false); }
 
 int export_all(const options& o) {
   knowledge::collection all{.written_at = files::utc_now()};

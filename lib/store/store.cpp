@@ -543,6 +543,12 @@ store_contents contents(const fs::path& place) {
   return result;
 }
 
+std::vector<experience> joined(std::span<const experience> contexts) {
+  joined_contexts all;
+  all.add(contexts);
+  return all.sorted();
+}
+
 stored_run named_after(knowledge::run_record run, std::string_view text) {
   return {.ids = {id_of(run.ended_at, digest_of(text))}, .run = std::move(run)};
 }

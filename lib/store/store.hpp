@@ -97,6 +97,9 @@ struct added {
   std::size_t present = 0;  ///< runs that were there before
   std::vector<std::string> problems;
 };
+/// Contexts of several runs, with each problem once; the most useful first.
+std::vector<knowledge::experience> joined(std::span<const knowledge::experience> contexts);
+
 /// Names a run after the text that it was read from, to recognise the run later. Throws error
 /// without the time of the run's end.
 knowledge::stored_run named_after(knowledge::run_record run, std::string_view text);

@@ -54,6 +54,7 @@ def written(folder):
         RAILPASS_RAILS="127.0.0.2,127.0.0.3", RAILPASS_STATS=str(folder / "statistics.json"),
         RAILPASS_KNOWLEDGE=str(folder / "store"))
     run(PROGRAM, "knowledge", "export", "--store", folder / "store", "-o", folder / "knowledge.json")
+    run(PROGRAM, "freeze", folder / "bench.json", "-o", folder / "plan.json")
     return sorted(folder.glob("*.json")) + sorted((TOP / "tests/data").glob("*.json"))
 
 

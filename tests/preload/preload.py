@@ -296,6 +296,57 @@ class Preloaded(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("railpass: rank 1 waits inside MPI_Init for ranks without railpass", done.stderr)
 
+    def plan(self, name, ranks, variant, cpu=""):
+        path = self.path(name)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"format": "railpass plan", "version": 1,
+                       "machine_id": {"num_hosts": 1, "cores_per_host": 0, "cpu_model": cpu,
+                                      "mpi_library": ""},
+                       "written_at": "2026-01-31T12:00:00Z",
+                       "calls": [{"collective": "all_reduce", "operation": "builtin",
+                                  "num_ranks": ranks, "ranks_per_node": ranks, "from_bytes": 0,
+                                  "variant": variant}]}, file)
+        return path
+
+    def test_a_plan_from_the_first_call_on(self):
+        program, all_ranks = self.program("planned.c"), {"RAILPASS_ALL_RANKS": "on"}
+        calls = 40
+
+        def run(ranks=3, **settings):
+            """The bits of both sums, and how many calls were native."""
+            done = self.start(program, str(calls), preload=(PRELOAD,), ranks=ranks, **settings)
+            world, part, *native = done.stdout.split()
+            return (world, part), [int(n) for n in native], done.stderr
+
+        plain, *_ = run(RAILPASS="off")
+        for _ in range(3):
+            planned = run(RAILPASS_PLAN=self.plan("ring", 3, "ring"), **all_ranks)
+            self.assertEqual(planned[1:], ([0, calls], ""))  # the part has other ranks
+            self.assertEqual(planned[0][1], plain[1])
+            others = run(RAILPASS_PLAN=self.plan("tree", 3, "recursive_doubling"), **all_ranks)
+            self.assertEqual(others[1], [0, calls])
+        self.assertNotEqual(planned[0][0], others[0][0])  # the order of the sum decides the bits
+        self.assertEqual(run(RAILPASS_PLAN=self.plan("part", 2, "ring"), **all_ranks)[1], [calls, 0])
+        # Without word of all ranks, from the first agreement on.
+        self.assertEqual(run(RAILPASS_PLAN=self.plan("ring", 3, "ring"))[1], [7, calls])
+
+    def test_a_plan_that_not_all_ranks_can_follow(self):
+        program = self.program("planned.c")
+        good, other = self.plan("good", 2, "ring"), self.plan("other", 2, "recursive_doubling")
+        alien = self.plan("alien", 2, "ring", cpu="an abacus")
+        for paths in ("", good), (good, ""), (good, other), (good, alien), (alien, alien):
+            for known in "on", "off":
+                done = self.start(
+                    "sh", "-c", '[ "${PMIX_RANK:-${PMI_RANK:-0}}" = 0 ] && RAILPASS_PLAN=$1 || '
+                    'RAILPASS_PLAN=$2; export RAILPASS_PLAN; shift 2; exec "$@"', "sh", *paths, program, "40",
+                    preload=(PRELOAD,), RAILPASS_ALL_RANKS=known)
+                native = [int(n) for n in done.stdout.split()[2:]]
+                self.assertEqual(native, [40, 40], paths)
+                if paths[0] == alien:
+                    self.assertRegex(done.stderr, "railpass: RAILPASS_PLAN: .*alien: this plan is for "
+                                     "another machine: made on a machine with the CPU 'an abacus', .*; "
+                                     "every call goes to the MPI library")
+
     def test_calls_of_which_much_is_known_to_be_at_stake(self):
         slow = self.library("slow_native.c")
         store = self.path("store of stakes")
