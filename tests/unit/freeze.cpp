@@ -71,6 +71,12 @@ TEST_CASE("a gain within its uncertainty is no gain") {
         std::vector{broadcasts(512, 1023, "native")});
 }
 
+TEST_CASE("arms that this railpass does not have are left out") {
+  CHECK(freeze(std::vector{known_of("broadcast", 1000,
+                                    {{"native", {10e-6}}, {"of_old", {5e-6}}, {"chain", {8e-6}}})})
+            .calls == std::vector{broadcasts(512, 1023, "chain")});
+}
+
 TEST_CASE("comparisons at the same time count more than means") {
   experience e = known_of("broadcast", 1000, {{"native", {10e-6}}, {"chain", {20e-6}}});
   e.arms[0].pairs = select::pair_record{.pairs = 50, .wins = 40, .gain = 0.2, .deviation = 0.01};
@@ -100,7 +106,7 @@ TEST_CASE("the problem that took most time decides for its size class") {
 
 TEST_CASE("where only pairs of ranks know the size, a variant serves all sizes or none") {
   const auto small = known_of("all_to_allv", 100, {{"native", {10e-6}}, {"pairwise", {8e-6}}});
-  const auto large = known_of("all_to_allv", 1 << 20, {{"native", {10e-3}}, {"linear", {8e-3}}});
+  const auto large = known_of("all_to_allv", 1 << 20, {{"native", {10e-3}}, {"scattered", {8e-3}}});
   const frozen one = freeze(std::vector{small});
   REQUIRE(one.calls.size() == 1);
   CHECK(one.calls[0].variant == "pairwise");
