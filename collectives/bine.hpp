@@ -23,10 +23,10 @@ inline constexpr std::string_view bine_source = "De Sensi et al. 2025, doi:10.11
 
 // --- trees -----------------------------------------------------------------------------------
 
-/// A rank's place in a Bine tree, and the blocks of the ranks of subtrees. Every subtree is a
+/// A rank's position in a Bine tree, and the blocks of the ranks of subtrees. Every subtree is a
 /// range of ranks, but does not begin with its root.
-struct bine_place {
-  tree_place tree;                 ///< smaller subtrees come first among the children
+struct bine_position {
+  tree_position tree;              ///< smaller subtrees come first among the children
   block_range own;                 ///< this rank's subtree
   std::vector<block_range> below;  ///< the children's subtrees
 };
@@ -35,11 +35,11 @@ struct bine_place {
 /// in halves; the holder of the message sends it to the holder's mirror image in the other half,
 /// and both go on with their halves. The holder keeps the larger half. p = 8: 0 has 1, 7 and 3; 7
 /// has 6; 3 has 2 and 4; 4 has 5.
-inline bine_place bine_tree(int rank, int num_ranks) {
+inline bine_position bine_tree(int rank, int num_ranks) {
   const int root = num_ranks / 3;  // where rank 0 stands
   const int here = wrap(rank + root, num_ranks);
   const auto rank_at = [&](int spot) { return wrap(spot - root, num_ranks); };
-  bine_place place{.tree = {}, .own = {.parts = num_ranks, .count = num_ranks}, .below = {}};
+  bine_position position{.tree = {}, .own = {.parts = num_ranks, .count = num_ranks}, .below = {}};
   int first = 0, end = num_ranks, holder = root;
   while (end - first > 1) {
     const bool holder_is_low = 2 * (holder - first) < end - first;
@@ -53,15 +53,15 @@ inline bine_place bine_tree(int rank, int num_ranks) {
     else
       end = middle;
     if (is_below) {
-      place.tree.parent = rank_at(holder);
-      place.own = part;
+      position.tree.parent = rank_at(holder);
+      position.own = part;
       holder = child;
     } else if (here == holder) {
-      place.tree.children.insert(place.tree.children.begin(), rank_at(child));
-      place.below.insert(place.below.begin(), part);
+      position.tree.children.insert(position.tree.children.begin(), rank_at(child));
+      position.below.insert(position.below.begin(), part);
     }
   }
-  return place;
+  return position;
 }
 
 /// When the last rank of a Bine tree is done: join(n, child_s, kept_s) is the time of a range of n
@@ -103,36 +103,36 @@ inline double bine_scatter_s(const cost_query& q) {
 
 // --- butterflies -----------------------------------------------------------------------------
 
-/// Two ranks give each other blocks. Blocks that a rank holds are those of consecutive places.
+/// Two ranks give each other blocks. Blocks that a rank holds are those of consecutive positions.
 struct bine_exchange {
   int distance;  ///< in the last round perhaps negative: backwards
   int peer;
-  int gives, takes;  ///< first places of the blocks
-  int count;         ///< places of either
-  int keeps, kept;   ///< first and number of the places of blocks that are held and not given
+  int gives, takes;  ///< first positions of the blocks
+  int count;         ///< positions of either
+  int keeps, kept;   ///< first and number of the positions of blocks that are held and not given
 };
 
-/// The butterfly in which blocks gather: a rank at an even place exchanges with the places above,
-/// below, above, ...; one at an odd place the other way round. Every round doubles what a rank
-/// holds; the last one brings what is missing. An odd number of ranks has a place less: the last
-/// rank stands aside, and the rank before represents both.
+/// The butterfly in which blocks gather: a rank at an even position exchanges with the positions
+/// above, below, above, ...; one at an odd position the other way round. Every round doubles what a
+/// rank holds; the last one brings what is missing. An odd number of ranks has a position less: the
+/// last rank stands aside, and the rank before represents both.
 class bine_butterfly {
  public:
-  explicit bine_butterfly(int num_ranks) : ranks_(num_ranks), places_(num_ranks / 2 * 2) {}
+  explicit bine_butterfly(int num_ranks) : ranks_(num_ranks), positions_(num_ranks / 2 * 2) {}
 
-  bool stands_aside(int rank) const { return rank == places_; }
-  bool stands_for_two(int rank) const { return places_ < ranks_ && rank == places_ - 1; }
+  bool stands_aside(int rank) const { return rank == positions_; }
+  bool stands_for_two(int rank) const { return positions_ < ranks_ && rank == positions_ - 1; }
 
-  std::vector<bine_exchange> rounds(int place) const {
+  std::vector<bine_exchange> rounds(int position) const {
     std::vector<bine_exchange> all;
     int below = 0, above = 0;
-    bool up = place % 2 == 0;
-    for (int held = 1; held < places_; held *= 2, up = !up) {
-      const int count = std::min(held, places_ - held);
-      const int first = place - below, end = place + above + 1;
+    bool up = position % 2 == 0;
+    for (int held = 1; held < positions_; held *= 2, up = !up) {
+      const int count = std::min(held, positions_ - held);
+      const int first = position - below, end = position + above + 1;
       const int distance = count + (up ? above - below : below - above);
       all.push_back({.distance = distance,
-                     .peer = wrap(up ? place + distance : place - distance, places_),
+                     .peer = wrap(up ? position + distance : position - distance, positions_),
                      .gives = up ? first : end - count,
                      .takes = up ? end : first - count,
                      .count = count,
@@ -143,16 +143,16 @@ class bine_butterfly {
     return all;
   }
 
-  /// The blocks of the ranks at `count` places from `first` on: one or two ranges.
+  /// The blocks of the ranks at `count` positions from `first` on: one or two ranges.
   std::vector<block_range> blocks(int first, int count) const {
-    const int begin = wrap(first, places_);
-    const bool has_last = begin + count >= places_;
-    return around(begin, count + (has_last ? ranks_ - places_ : 0), ranks_);
+    const int begin = wrap(first, positions_);
+    const bool has_last = begin + count >= positions_;
+    return around(begin, count + (has_last ? ranks_ - positions_ : 0), ranks_);
   }
 
  private:
   int ranks_;
-  int places_;
+  int positions_;
 };
 
 /// Gathers all blocks in the output. Own blocks are there after `held`; the output may be written
@@ -169,7 +169,7 @@ inline void bine_all_gather(builder& b, const shape& s, std::vector<after> held,
   if (butterfly.stands_for_two(s.rank)) b.send(buffer::output, {}, s.rank + 1, held);
 }
 
-/// Sums up this place's blocks in scratch0, by the rounds of the butterfly in reverse.
+/// Sums up this position's blocks in scratch0, by the rounds of the butterfly in reverse.
 struct bine_sum {
   std::vector<after> ready;       ///< the sum
   std::vector<after> input_read;  ///< sends that read the input

@@ -52,9 +52,9 @@ class circulant_broadcast {
     static known& all = *new known;  // never destroyed, because atexit handlers may make calls
     const std::lock_guard lock(all.mutex);
     if (all.by_ranks.size() >= most && !all.by_ranks.contains(p)) all.by_ranks.clear();
-    auto& place = all.by_ranks[p];
-    if (!place) place = std::make_shared<const circulant_broadcast>(p);
-    return place;
+    auto& made = all.by_ranks[p];
+    if (!made) made = std::make_shared<const circulant_broadcast>(p);
+    return made;
   }
 
   std::vector<round> rounds(int rank, int blocks) const {

@@ -253,8 +253,8 @@ schedule build_barrier_on_nodes(const shape& s) {
 }
 
 /// For equal nodes, where all ranks drive a share of the network. Each rank sums its block of the
-/// node's inputs in shared memory, continues with the ranks in the same place on other nodes, and
-/// publishes the sum.
+/// node's inputs in shared memory, continues with the ranks of the same local rank on other
+/// nodes, and publishes the sum.
 template <const algorithm& Up, const algorithm& Across, const algorithm& Down>
 schedule build_all_reduce_in_memory_lanes(const shape& s) {
   composer c(s, 0);
@@ -292,7 +292,7 @@ schedule build_barrier_in_memory(const shape& s, const parameters& inside) {
 }
 
 /// For equal nodes, where all ranks drive a share of the network. Each rank gathers the blocks of
-/// the ranks in the same place on other nodes, and passes them on to its own node.
+/// the ranks of the same local rank on other nodes, and passes them on to its own node.
 template <const algorithm& Across, const algorithm& Inside>
 schedule build_all_gather_in_lanes(const shape& s) {
   composer c(s, 0);
@@ -394,7 +394,7 @@ class levels {
     };
     const double all_s = time_s(bytes) + others_s;
     const double first_bytes = std::max(segment_bytes_, query_.unit_bytes);
-    if (segment_bytes_ == 0 || first_bytes >= bytes || segment_place(a) < 0) {
+    if (segment_bytes_ == 0 || first_bytes >= bytes || segment_index(a) < 0) {
       end_overlap();
       before_s_ += all_s;
       return;
@@ -407,13 +407,13 @@ class levels {
     before_s_ += longest_rest_s_;
     longest_rest_s_ = 0;
   }
-  static int segment_place(const algorithm& a) {
+  static int segment_index(const algorithm& a) {
     for (int i = 0; i < a.num_parameters(); ++i)
       if (a.parameter_list[std::size_t(i)].name == segment_bytes_parameter.name) return i;
     return -1;
   }
   parameters in_segments(const algorithm& a, parameters values) const {
-    if (const int i = segment_place(a); i >= 0)
+    if (const int i = segment_index(a); i >= 0)
       values[std::size_t(i)] = std::int64_t(segment_bytes_);
     return values;
   }

@@ -19,7 +19,7 @@
 
 namespace railpass::collectives {
 
-/// The place of a part's blocks in the message: block j is blocks [begins[j], ends[j]) of `parts`.
+/// A part's blocks in the message: block j is blocks [begins[j], ends[j]) of `parts`.
 /// A part that cuts its message into fewer blocks gets unions of these.
 struct block_map {
   std::int32_t parts = 0;  ///< 0: the part's message is the whole message
@@ -58,14 +58,15 @@ inline constexpr buffer_map same_buffers{buffer::input,    buffer::output,   buf
 class part_members {
  public:
   part_members(std::vector<std::int32_t> listed) : listed_(std::move(listed)) {}
-  /// The ranks in the same place of each group, without a list, because groups may be many.
-  part_members(const group_begins& groups, std::int32_t place) : groups_(groups), place_(place) {}
+  /// The ranks at the same position in each group, without a list, because groups may be many.
+  part_members(const group_begins& groups, std::int32_t position)
+      : groups_(groups), position_(position) {}
 
   std::int32_t size() const {
     return groups_.empty() ? std::int32_t(listed_.size()) : groups_.num_groups();
   }
   std::int32_t operator[](std::int32_t number) const {
-    return groups_.empty() ? listed_[std::size_t(number)] : groups_[number] + place_;
+    return groups_.empty() ? listed_[std::size_t(number)] : groups_[number] + position_;
   }
   /// Returns -1 for ranks that are no members.
   std::int32_t number_of(std::int32_t rank) const {
@@ -74,7 +75,7 @@ class part_members {
       return found == listed_.end() ? -1 : std::int32_t(found - listed_.begin());
     }
     const std::int32_t group = groups_.group_of(rank);
-    return groups_[group] + place_ == rank ? group : -1;
+    return groups_[group] + position_ == rank ? group : -1;
   }
   /// The distance between members if it is equal around all ranks; else 0.
   std::int32_t spacing(std::int32_t num_ranks) const {
@@ -89,7 +90,7 @@ class part_members {
  private:
   std::vector<std::int32_t> listed_;
   group_begins groups_;
-  std::int32_t place_ = 0;
+  std::int32_t position_ = 0;
 };
 
 /// The members and the memory of a part.
@@ -130,7 +131,7 @@ class composer {
       for (std::int32_t r = 0; r < (now.unrolled ? x.rounds : 1); ++r) {
         std::vector<after> mine = waits;
         for (const dependency& d : now.built.dependencies_of(x)) translate(now, d, r, mine);
-        const placed_step y = place(now, x, r);
+        const mapped_step y = mapped(now, x, r);
         if (y.what.kind == step_kind::copy && y.from == y.to && y.what.from == y.what.to)
           rounds.push_back(std::move(mine));  // the data are already in place
         else
@@ -201,14 +202,14 @@ class composer {
     std::vector<std::vector<std::vector<after>>> stand_for{};
   };
   // A step without its blocks, which are in terms of the whole message here.
-  struct placed_step {
+  struct mapped_step {
     step what;
     block_range from;  // for local steps
     block_range to;
   };
   // Memory that a step touches.
   struct access {
-    std::size_t place;
+    std::size_t memory;
     block_range blocks;
     bool writes;
   };
@@ -277,8 +278,8 @@ class composer {
       waits.push_back({a.step, a.lag < 0 || p.unrolled ? a.lag : a.lag + d.lag});
   }
 
-  placed_step place(const part& p, const step& x, std::int32_t r) const {
-    placed_step y{.what = x, .from = {}, .to = {}};
+  mapped_step mapped(const part& p, const step& x, std::int32_t r) const {
+    mapped_step y{.what = x, .from = {}, .to = {}};
     const auto range = [&](std::int32_t first, std::int32_t stride) {
       const block_range b{
           .parts = x.blocks.parts, .stride = p.unrolled ? 0 : stride, .count = x.blocks.count};
@@ -300,14 +301,14 @@ class composer {
   static std::size_t memory_of(buffer b) {
     return b == buffer::input ? std::size_t(buffer::output) : std::size_t(b);
   }
-  static std::vector<access> accesses(const placed_step& y) {
+  static std::vector<access> accesses(const mapped_step& y) {
     const step& x = y.what;
     if (!is_local(x.kind)) return {{memory_of(x.to), y.to, writes_memory(x.kind)}};
     return {{memory_of(x.from), y.from, false}, {memory_of(x.to), y.to, true}};
   }
   // Different cuts of the message are assumed to overlap.
   static bool overlap(const access& a, const known_step& x, const access& b, const known_step& y) {
-    if (a.place != b.place || !(a.writes || b.writes)) return false;
+    if (a.memory != b.memory || !(a.writes || b.writes)) return false;
     if (a.blocks.parts != b.blocks.parts || (x.rounds > 1 && a.blocks.stride != 0) ||
         (y.rounds > 1 && b.blocks.stride != 0))
       return true;
@@ -329,7 +330,7 @@ class composer {
   }
 
   // Steps from `first` on belong to one part, which already has its own dependencies.
-  step_id append(const placed_step& y, std::vector<after> waits, step_id first) {
+  step_id append(const mapped_step& y, std::vector<after> waits, step_id first) {
     const auto id = step_id(steps_.size());
     known_step mine{accesses(y), y.what.rounds, y.what.segmented,
                     std::vector<bool>(std::size_t(id), false)};

@@ -51,15 +51,15 @@ struct folding {
       : power(takes_part), folded(p - takes_part), stays(which_stays) {}
   constexpr bool stands_aside(int rank) const { return rank < 2 * folded && rank % 2 != stays; }
   constexpr bool stands_for_two(int rank) const { return rank < 2 * folded && rank % 2 == stays; }
-  constexpr int place(int rank) const { return rank < 2 * folded ? rank / 2 : rank - folded; }
-  constexpr int rank_at(int place) const {
-    return place < folded ? 2 * place + stays : place + folded;
+  constexpr int position(int rank) const { return rank < 2 * folded ? rank / 2 : rank - folded; }
+  constexpr int rank_at(int position) const {
+    return position < folded ? 2 * position + stays : position + folded;
   }
   constexpr int rounds() const { return std::bit_width(static_cast<unsigned>(power)) - 1; }
 };
 
-/// The partners in the rounds of a halving: places that differ in the lowest bit first, which keeps
-/// the rank order, or in the highest bit first.
+/// The partners in the rounds of a halving: positions that differ in the lowest bit first, which
+/// keeps the rank order, or in the highest bit first.
 enum class halving_order { near_first, far_first };
 
 /// The bits of the rounds.
@@ -72,8 +72,8 @@ inline std::vector<int> halving_bits(int power, halving_order order) {
 
 /// A rank's partial result. It starts as the input, which is never written, and moves between the
 /// output (or its substitute on a rank without output) and two scratch buffers. A reduce step
-/// leaves its result in the place of its right operand. With the lower ranks' part on the left, the
-/// step overwrites either the received or the own part. One of the three places is always free, so
+/// leaves its result where its right operand was. With the lower ranks' part on the left, the
+/// step overwrites either the received or the own part. One of the three buffers is always free, so
 /// the next message can arrive before the current one has been reduced.
 class partial_result {
  public:
@@ -105,14 +105,14 @@ class partial_result {
   }
   /// Exchanges halves with one partner per bit and reduces the kept half. Returns the remaining
   /// block, one of fold.power.
-  block_range halve(const folding& fold, int place, const std::vector<int>& bits) {
+  block_range halve(const folding& fold, int position, const std::vector<int>& bits) {
     block_range mine{.parts = fold.power, .count = fold.power};
-    const int rank = fold.rank_at(place);
+    const int rank = fold.rank_at(position);
     for (const int bit : bits) {
       block_range kept = mine, given = mine;
       kept.count = given.count = mine.count / 2;
-      ((place & bit) == 0 ? given : kept).first += kept.count;
-      const int peer = fold.rank_at(place ^ bit);
+      ((position & bit) == 0 ? given : kept).first += kept.count;
+      const int peer = fold.rank_at(position ^ bit);
       send(given, peer);
       receive_and_reduce(kept, peer, peer < rank);
       mine = kept;
@@ -130,14 +130,14 @@ class partial_result {
   const std::vector<after>& readers_of_output() { return users(output_); }
 
  private:
-  // Input and output count as one place, because in a call in place they are the same memory.
-  static std::size_t place(buffer b) {
+  // Input and output count as one buffer, because in a call in place they are the same memory.
+  static std::size_t index(buffer b) {
     return b == buffer::scratch0 ? 1 : b == buffer::scratch1 ? 2 : 0;
   }
   buffer third(buffer a, buffer b) const {
-    return std::array{output_, buffer::scratch0, buffer::scratch1}[3 - place(a) - place(b)];
+    return std::array{output_, buffer::scratch0, buffer::scratch1}[3 - index(a) - index(b)];
   }
-  std::vector<after>& users(buffer b) { return users_[place(b)]; }
+  std::vector<after>& users(buffer b) { return users_[index(b)]; }
   step_id use(buffer b, step_id s) {
     users(b).push_back(whole(s));
     return s;
@@ -149,7 +149,7 @@ class partial_result {
   buffer where_ = buffer::input;
   buffer free_ = buffer::scratch0;
   step_id ready_ = no_step;
-  std::array<std::vector<after>, 3> users_;  // per place: steps to wait for before writing there
+  std::array<std::vector<after>, 3> users_;  // per buffer: steps to wait for before writing there
 };
 
 // --- closed forms ----------------------------------------------------------------------------
@@ -249,38 +249,38 @@ inline double knomial_depth_s(int p, std::int64_t radix, const routes& r) {
     double total_s = 0, near_waits_s = 0, far_waits_s = 0;
   };
   // Adds one digit, after `before` siblings; siblings on the same node have smaller digits.
-  const auto go_on = [&](way w, std::int64_t place, std::int64_t digit, std::int64_t before) {
-    const std::int64_t near = place < r.per_node ? std::min(before, (r.per_node - 1) / place) : 0;
+  const auto go_on = [&](way w, std::int64_t stride, std::int64_t digit, std::int64_t before) {
+    const std::int64_t near = stride < r.per_node ? std::min(before, (r.per_node - 1) / stride) : 0;
     w.near_waits_s += double(near) * r.near.busy_s;
     w.far_waits_s += double(before - near) * r.far.busy_s;
     if (digit == 0) return w;
-    return digit * place < r.per_node
+    return digit * stride < r.per_node
                ? way{.total_s = w.total_s + w.near_waits_s + r.near.one_way_s}
                : way{.total_s = w.total_s + w.far_waits_s + r.far.one_way_s};
   };
-  // tail_s[k]: the path through the k last places with the largest possible digits.
+  // tail_s[k]: the path through the k last digits with the largest possible digits.
   std::array<double, 32> tail_s{};
-  std::int64_t place = 1;
-  std::size_t places = 0;
-  for (; place < p; place *= radix, ++places)
-    tail_s[places + 1] = tail_s[places] + go_on({}, place, radix - 1, radix - 2).total_s;
+  std::int64_t stride = 1;
+  std::size_t digits = 0;
+  for (; stride < p; stride *= radix, ++digits)
+    tail_s[digits + 1] = tail_s[digits] + go_on({}, stride, radix - 1, radix - 2).total_s;
   const auto end_s = [&](const way& w, std::size_t left) {
     if (left == 0) return w.total_s;
-    const bool first_is_near = (radix - 1) * (place / radix) < r.per_node;
+    const bool first_is_near = (radix - 1) * (stride / radix) < r.per_node;
     return w.total_s + (first_is_near ? w.near_waits_s : w.far_waits_s) + tail_s[left];
   };
   way last;
   double latest_s = 0;
   std::int64_t rest = p - 1;
-  for (std::size_t left = places; left-- > 0;) {
-    place /= radix;
-    const std::int64_t digit = rest / place;
-    const std::int64_t most = left + 1 == places ? digit : radix - 1;
-    rest -= digit * place;
-    if (digit > 0) latest_s = std::max(latest_s, end_s(go_on(last, place, 0, most), left));
+  for (std::size_t left = digits; left-- > 0;) {
+    stride /= radix;
+    const std::int64_t digit = rest / stride;
+    const std::int64_t most = left + 1 == digits ? digit : radix - 1;
+    rest -= digit * stride;
+    if (digit > 0) latest_s = std::max(latest_s, end_s(go_on(last, stride, 0, most), left));
     if (digit > 1)
-      latest_s = std::max(latest_s, end_s(go_on(last, place, digit - 1, digit - 2), left));
-    last = digit > 0 ? go_on(last, place, digit, digit - 1) : go_on(last, place, 0, most);
+      latest_s = std::max(latest_s, end_s(go_on(last, stride, digit - 1, digit - 2), left));
+    last = digit > 0 ? go_on(last, stride, digit, digit - 1) : go_on(last, stride, 0, most);
   }
   return std::max(latest_s, last.total_s);
 }
@@ -288,9 +288,9 @@ inline double knomial_depth_s(int p, std::int64_t radix, const routes& r) {
 /// The time of a k-nomial tree's root for each segment of a long stream.
 inline double knomial_root_s(int p, std::int64_t radix, const routes& r) {
   double to_near = 0, to_far = 0;
-  for (std::int64_t place = 1; place < p; place *= radix) {
-    const std::int64_t children = std::min(radix - 1, (p - 1) / place);
-    const std::int64_t near = std::min(children, (r.per_node - 1) / place);
+  for (std::int64_t stride = 1; stride < p; stride *= radix) {
+    const std::int64_t children = std::min(radix - 1, (p - 1) / stride);
+    const std::int64_t near = std::min(children, (r.per_node - 1) / stride);
     to_near += double(near);
     to_far += double(children - near);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // All algorithms of collectives/algorithms.def, and the arms that follow from them. An arm is an
-// algorithm with a value for each of its parameters; its number is its place in arms_of(op) and is
+// algorithm with a value for each of its parameters; its number is its index in arms_of(op) and is
 // the same on all ranks of a build.
 #pragma once
 

@@ -41,12 +41,12 @@ inline constexpr std::string_view shared_source =
 inline constexpr std::string_view shared_caches_source =
     "Katevenis et al. 2023, doi:10.1145/3605573.3605616";
 
-/// A rank's place in a tree in the node's memory.
-inline tree_place shared_tree_of(const shape& s, const parameters& values) {
+/// A rank's position in a tree in the node's memory.
+inline tree_position shared_tree_of(const shape& s, const parameters& values) {
   return range_tree(s.rank, s.num_ranks, int(values[0]));
 }
-/// A rank's place in a tree that follows caches.
-inline tree_place shared_caches_of(const shape& s, const parameters& values) {
+/// A rank's position in a tree that follows caches.
+inline tree_position shared_caches_of(const shape& s, const parameters& values) {
   if (s.nodes.empty()) return shared_tree_of(s, values);
   return grouped_range_tree(s.rank, s.nodes, int(values[0]));
 }
@@ -111,7 +111,7 @@ inline schedule sum_of_blocks(const shape& s, bool reads_all, bool shows_own) {
 /// Sums a rank's subtree in scratch0, in rank order: the children's data at `place`, and the rank's
 /// own input. If order does not matter, children under other caches come last, because they take
 /// longest. Returns the last step.
-inline step_id sum_of_subtree(builder& b, const shape& s, const tree_place& tree, int place) {
+inline step_id sum_of_subtree(builder& b, const shape& s, const tree_position& tree, int place) {
   const std::vector<int>& all = tree.children;
   std::size_t first = all.size();
   if (s.commutative && !s.nodes.empty()) {
@@ -130,7 +130,7 @@ inline step_id sum_of_subtree(builder& b, const shape& s, const tree_place& tree
 }
 
 /// Passes a message on in output, from the parent to the children, after `given`.
-inline void fetch_and_pass_on(builder& b, const tree_place& tree, int place, step_id given) {
+inline void fetch_and_pass_on(builder& b, const tree_position& tree, int place, step_id given) {
   const step_id got = b.fetch(tree.parent, place, buffer::output, {}, {each(given)}, by_segments);
   if (!tree.children.empty()) b.publish(buffer::output, {}, place, {each(got)}, by_segments);
 }

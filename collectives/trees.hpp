@@ -13,15 +13,15 @@
 
 namespace railpass::collectives {
 
-/// A rank's place in a tree.
-struct tree_place {
+/// A rank's position in a tree.
+struct tree_position {
   int parent = -1;            ///< none: the root
   std::vector<int> children;  ///< ascending
 };
 
 /// A tree and the part of the message that goes along it.
 struct tree_of_part {
-  tree_place place;
+  tree_position position;
   block_range blocks{};
   bool last_is_largest = false;  ///< of the children's subtrees: on the way down it goes first
   int window = max_window;       ///< of a rank's messages to its parent
@@ -30,8 +30,8 @@ struct tree_of_part {
 /// The rest of a rank's range is cut in fan_out nearly equal parts, whose first ranks are its
 /// children. fan_out 1 is a chain; with p-1 and more the tree is flat.
 /// p = 8, fan_out 2: 0 has 1 and 5; 1 has 2 and 4; 2 has 3; 5 has 6 and 7.
-inline tree_place range_tree(int rank, int num_ranks, int fan_out) {
-  tree_place place;
+inline tree_position range_tree(int rank, int num_ranks, int fan_out) {
+  tree_position position;
   int first = 0, end = num_ranks;
   const auto num_children = [&] { return std::min(fan_out, end - first - 1); };
   const auto child_begin = [&](int k) {  // the first rank of part k
@@ -41,32 +41,32 @@ inline tree_place range_tree(int rank, int num_ranks, int fan_out) {
     int k = 0;
     while (child_begin(k + 1) <= rank) ++k;
     const int child = child_begin(k), child_end = child_begin(k + 1);
-    place.parent = first;
+    position.parent = first;
     first = child;
     end = child_end;
   }
-  for (int k = 0; k < num_children(); ++k) place.children.push_back(child_begin(k));
-  return place;
+  for (int k = 0; k < num_children(); ++k) position.children.push_back(child_begin(k));
+  return position;
 }
 
 /// A range tree within each group of ranks, and one of the groups' first ranks. `begins`: the first
 /// rank of each group, and the number of ranks.
 /// Groups of 3 ranks, fan_out 2: 0 has 1, 2, 3 and 6; 3 has 4 and 5; 6 has 7 and 8.
-inline tree_place grouped_range_tree(int rank, const group_begins& begins, int fan_out) {
+inline tree_position grouped_range_tree(int rank, const group_begins& begins, int fan_out) {
   const int group = begins.group_of(rank), first = begins[group];
-  tree_place place = range_tree(rank - first, begins.ranks_in(group), fan_out);
-  for (int& child : place.children) child += first;
+  tree_position position = range_tree(rank - first, begins.ranks_in(group), fan_out);
+  for (int& child : position.children) child += first;
   if (rank != first) {
-    place.parent += first;
-    return place;
+    position.parent += first;
+    return position;
   }
-  const tree_place among_firsts = range_tree(group, begins.num_groups(), fan_out);
-  if (group > 0) place.parent = begins[among_firsts.parent];
-  for (const int child : among_firsts.children) place.children.push_back(begins[child]);
-  return place;
+  const tree_position among_firsts = range_tree(group, begins.num_groups(), fan_out);
+  if (group > 0) position.parent = begins[among_firsts.parent];
+  for (const int child : among_firsts.children) position.children.push_back(begins[child]);
+  return position;
 }
 
-/// The end of the range that is a rank's subtree; `tree_of(rank)` is a rank's place.
+/// The end of the range that is a rank's subtree; `tree_of(rank)` is a rank's position.
 template <class TreeOf>
 int range_end(int rank, const TreeOf& tree_of) {
   const std::vector<int> children = tree_of(rank).children;
@@ -75,40 +75,40 @@ int range_end(int rank, const TreeOf& tree_of) {
 
 /// The parent of v is v without its lowest bit. p = 8: 0 has 1, 2 and 4; 2 has 3; 4 has 5 and 6; 6
 /// has 7.
-inline tree_place binomial_tree(int rank, int num_ranks) {
-  tree_place place;
+inline tree_position binomial_tree(int rank, int num_ranks) {
+  tree_position position;
   const int lowest = rank == 0 ? num_ranks : rank & -rank;
-  if (rank != 0) place.parent = rank - lowest;
+  if (rank != 0) position.parent = rank - lowest;
   for (int bit = 1; bit < lowest && rank + bit < num_ranks; bit *= 2)
-    place.children.push_back(rank + bit);
-  return place;
+    position.children.push_back(rank + bit);
+  return position;
 }
 
 /// The same in base `radix`: the parent of v is v with its last digit other than 0 made 0.
-inline tree_place knomial_tree(int rank, int num_ranks, std::int64_t radix) {
-  tree_place tree;
+inline tree_position knomial_tree(int rank, int num_ranks, std::int64_t radix) {
+  tree_position tree;
   const std::int64_t p = num_ranks, v = rank;
-  std::int64_t place = 1;
-  for (; v == 0 ? place < p : v / place % radix == 0; place *= radix)
-    for (std::int64_t child = v + place; child < std::min(p, v + radix * place); child += place)
+  std::int64_t stride = 1;
+  for (; v == 0 ? stride < p : v / stride % radix == 0; stride *= radix)
+    for (std::int64_t child = v + stride; child < std::min(p, v + radix * stride); child += stride)
       tree.children.push_back(int(child));
-  if (v != 0) tree.parent = int(v - v / place % radix * place);
+  if (v != 0) tree.parent = int(v - v / stride % radix * stride);
   return tree;
 }
 
 /// The root with `fan_out` chains of nearly equal length.
-inline tree_place chains_tree(int rank, int num_ranks, int fan_out) {
-  tree_place place;
+inline tree_position chains_tree(int rank, int num_ranks, int fan_out) {
+  tree_position position;
   const int others = num_ranks - 1, chains = std::min(fan_out, others);
   for (int c = 0; c < chains; ++c) {
     const int head = 1 + int(block_begin(others, chains, c));
     const int end = 1 + int(block_begin(others, chains, c + 1));
-    if (rank == 0) place.children.push_back(head);
+    if (rank == 0) position.children.push_back(head);
     if (rank < head || rank >= end) continue;
-    place.parent = rank == head ? 0 : rank - 1;
-    if (rank + 1 < end) place.children.push_back(rank + 1);
+    position.parent = rank == head ? 0 : rank - 1;
+    if (rank + 1 < end) position.children.push_back(rank + 1);
   }
-  return place;
+  return position;
 }
 
 /// Generalized Fibonacci numbers: how many ranks a broadcast reaches in t turns if a rank sends a
@@ -126,8 +126,8 @@ inline std::vector<std::int64_t> ranks_reached(int num_ranks, std::int64_t laten
 /// The tree that reaches them in the fewest turns: a range that has t turns left keeps what can be
 /// reached in t-1, and the first of the rest is served now. latency 1 is a binomial tree.
 /// p = 8, latency 2: 0 has 1, 2, 3 and 5; 3 has 4; 5 has 6 and 7.
-inline tree_place postal_tree(int rank, int num_ranks, std::int64_t latency) {
-  tree_place place;
+inline tree_position postal_tree(int rank, int num_ranks, std::int64_t latency) {
+  tree_position position;
   const std::vector<std::int64_t> reached = ranks_reached(num_ranks, latency);
   int first = 0, end = num_ranks;
   auto turns = std::int64_t(reached.size()) - 1;
@@ -136,58 +136,59 @@ inline tree_place postal_tree(int rank, int num_ranks, std::int64_t latency) {
     if (end - first <= kept) continue;
     const int child = first + kept;
     if (rank >= child) {
-      place.parent = first;
+      position.parent = first;
       first = child;
       turns -= latency - 1;
     } else {
-      if (rank == first) place.children.insert(place.children.begin(), child);
+      if (rank == first) position.children.insert(position.children.begin(), child);
       end = child;
     }
   }
-  return place;
+  return position;
 }
 
 /// Two binary trees below rank 0, for a half of the message each: every rank but at most one is
-/// inside one of them and a leaf of the other. The places of the first tree are numbered from left
-/// to right, so that odd ones are leaves; the second one is its mirror image or, if the number of
-/// places is odd, the first one moved on by a place. Subtrees are not ranges that begin with their
-/// root.
-/// p = 8: 0 has 4; 4 has 2 and 6; 2 has 1 and 3; 6 has 5 and 7. And: 0 has 3; 3 has 1 and 5; 1 has
-/// 7 and 2; 5 has 4 and 6.
+/// inside one of them and a leaf of the other. The positions of the first tree are numbered from
+/// left to right, so that odd ones are leaves; the second one is its mirror image or, if the number
+/// of positions is odd, the first one moved on by a position. Subtrees are not ranges that begin
+/// with their root. p = 8: 0 has 4; 4 has 2 and 6; 2 has 1 and 3; 6 has 5 and 7. And: 0 has 3; 3
+/// has 1 and 5; 1 has 7 and 2; 5 has 4 and 6.
 inline std::vector<tree_of_part> double_binary_trees(int rank, int num_ranks) {
   const int p = num_ranks;
-  const auto tree = [&](int place, auto rank_at) {
-    tree_place t;
-    if (place == 0) {
+  const auto tree = [&](int position, auto rank_at) {
+    tree_position t;
+    if (position == 0) {
       t.children.push_back(rank_at(int(std::bit_floor(static_cast<unsigned>(p - 1)))));
       return t;
     }
-    const int bit = place & -place;
-    const int up = (place - bit) | 2 * bit;
-    t.parent = rank_at(up < p ? up : place - bit);
+    const int bit = position & -position;
+    const int up = (position - bit) | 2 * bit;
+    t.parent = rank_at(up < p ? up : position - bit);
     if (bit == 1) return t;
-    t.children.push_back(rank_at(place - bit / 2));
+    t.children.push_back(rank_at(position - bit / 2));
     int lower = bit / 2;  // the right subtree may have fewer levels
-    while (lower > 0 && place + lower >= p) lower /= 2;
-    if (lower > 0) t.children.push_back(rank_at(place + lower));
+    while (lower > 0 && position + lower >= p) lower /= 2;
+    if (lower > 0) t.children.push_back(rank_at(position + lower));
     return t;
   };
-  const auto same = [](int place) { return place; };
-  const auto mirrored = [p](int place) { return place == 0 ? 0 : p - place; };
-  const auto moved = [p](int place) { return place == 0 ? 0 : place == 1 ? p - 1 : place - 1; };
+  const auto same = [](int position) { return position; };
+  const auto mirrored = [p](int position) { return position == 0 ? 0 : p - position; };
+  const auto moved = [p](int position) {
+    return position == 0 ? 0 : position == 1 ? p - 1 : position - 1;
+  };
   const block_range first{.parts = 2}, second{.parts = 2, .first = 1};
   // A leaf's segments are ready at once, and would fill the link before those of the other tree: a
   // reduction of 1 MiB in segments of 8 KiB on 8 ranks takes 47 ms in the simulator (200 Mbit/s),
   // with a window of 64 messages 65.
   constexpr int window = 2;
-  const int moved_place = rank == 0 ? 0 : rank == p - 1 ? 1 : rank + 1;
+  const int moved_position = rank == 0 ? 0 : rank == p - 1 ? 1 : rank + 1;
   return {{tree(rank, same), first, false, window},
-          {p % 2 == 1 ? tree(mirrored(rank), mirrored) : tree(moved_place, moved), second, false,
+          {p % 2 == 1 ? tree(mirrored(rank), mirrored) : tree(moved_position, moved), second, false,
            window}};
 }
 
 inline void send_to_children(builder& b, buffer from, const tree_of_part& tree, step_id arrived) {
-  std::vector<int> children = tree.place.children;
+  std::vector<int> children = tree.position.children;
   if (tree.last_is_largest) std::reverse(children.begin(), children.end());
   for (const int child : children) b.send(from, tree.blocks, child, {each(arrived)}, by_segments);
 }
@@ -197,11 +198,11 @@ inline schedule build_tree_broadcast(const shape& s, const std::vector<tree_of_p
                                      std::int64_t segment_bytes) {
   builder b(s, segment_bytes);
   for (const tree_of_part& tree : trees) {
-    const tree_place& place = tree.place;
+    const tree_position& position = tree.position;
     const block_range& blocks = tree.blocks;
-    const step_id arrived = place.parent < 0
-                                ? no_step
-                                : b.receive(buffer::output, blocks, place.parent, {}, by_segments);
+    const step_id arrived =
+        position.parent < 0 ? no_step
+                            : b.receive(buffer::output, blocks, position.parent, {}, by_segments);
     send_to_children(b, buffer::output, tree, arrived);
   }
   return b.finish();
@@ -234,13 +235,13 @@ inline schedule build_tree_reduce(const shape& s, const std::vector<tree_of_part
                                   std::int64_t segment_bytes) {
   builder b(s, segment_bytes);
   for (const tree_of_part& tree : trees) {
-    const tree_place& place = tree.place;
+    const tree_position& position = tree.position;
     const block_range& blocks = tree.blocks;
-    const partial_sum sum = sum_of_subtree(b, place.children, blocks);
-    if (place.parent < 0)
+    const partial_sum sum = sum_of_subtree(b, position.children, blocks);
+    if (position.parent < 0)
       b.copy(sum.at, buffer::output, blocks, {each(sum.ready)}, by_segments);
     else
-      b.send(sum.at, blocks, place.parent, {each(sum.ready)},
+      b.send(sum.at, blocks, position.parent, {each(sum.ready)},
              {.segmented = true, .window = tree.window});
   }
   return b.finish();
@@ -251,21 +252,21 @@ inline schedule build_tree_all_reduce(const shape& s, const std::vector<tree_of_
                                       std::int64_t segment_bytes) {
   builder b(s, segment_bytes);
   for (const tree_of_part& tree : trees) {
-    const tree_place& place = tree.place;
+    const tree_position& position = tree.position;
     const block_range& blocks = tree.blocks;
-    const partial_sum sum = sum_of_subtree(b, place.children, blocks);
+    const partial_sum sum = sum_of_subtree(b, position.children, blocks);
     buffer result_at = buffer::output;
     step_id result = sum.ready;
-    if (place.parent < 0) {
+    if (position.parent < 0) {
       result_at = sum.at;
       b.copy(sum.at, buffer::output, blocks, {each(sum.ready)}, by_segments);
     } else {
       // The result may overwrite the input, in an in-place call, once that has been used. It cannot
       // come before all parts have been received, so it waits for them and leaves the window to
       // them.
-      const step_id handed = b.send(sum.at, blocks, place.parent, {each(sum.ready)},
+      const step_id handed = b.send(sum.at, blocks, position.parent, {each(sum.ready)},
                                     {.segmented = true, .window = tree.window});
-      result = b.receive(buffer::output, blocks, place.parent,
+      result = b.receive(buffer::output, blocks, position.parent,
                          {each(sum.ready == no_step ? handed : sum.ready)}, by_segments);
     }
     send_to_children(b, result_at, tree, result);
@@ -278,10 +279,10 @@ inline schedule build_tree_all_reduce(const shape& s, const std::vector<tree_of_
 /// When the root has the sum of a k-nomial tree, before it brings that to the output.
 inline double knomial_reduce_depth_s(int p, std::int64_t radix, const routes& r, double reduce_s) {
   double total_s = 0;
-  for (std::int64_t place = 1; place < p; place *= radix) {
+  for (std::int64_t stride = 1; stride < p; stride *= radix) {
     // As many children come at once, and their messages one after the other.
-    const std::int64_t children = std::min(radix - 1, (p - 1) / place);
-    const hop& h = r.to(place * children);
+    const std::int64_t children = std::min(radix - 1, (p - 1) / stride);
+    const hop& h = r.to(stride * children);
     total_s += h.one_way_s + double(children - 1) * h.stage_s(0, 1, reduce_s) + reduce_s;
   }
   return total_s;
@@ -290,8 +291,8 @@ inline double knomial_reduce_depth_s(int p, std::int64_t radix, const routes& r,
 /// How long its root takes for each segment of a long stream.
 inline double knomial_reduce_root_s(int p, std::int64_t radix, const routes& r, double reduce_s) {
   double children = 0;
-  for (std::int64_t place = 1; place < p; place *= radix)
-    children += double(std::min(radix - 1, (p - 1) / place));
+  for (std::int64_t stride = 1; stride < p; stride *= radix)
+    children += double(std::min(radix - 1, (p - 1) / stride));
   return std::max(knomial_root_s(p, radix, r), children * (r.far.receive_s + reduce_s));
 }
 
@@ -332,7 +333,7 @@ class range_tree_ways {
       all.down_s = std::max(all.down_s, busy_s + h.one_way_s + part.down_s);
       busy_s += h.busy_s;
     }
-    // sum_of_subtree() has places for two messages, and then one when a sum is moved on.
+    // sum_of_subtree() has room for two messages, and then one when a sum is moved on.
     const hop& h = routes_.to(below);
     std::array<double, most_children> arrived_s;
     double last_s = 0;

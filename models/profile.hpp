@@ -55,7 +55,7 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
 
 /// The position of an arm among the arms of its algorithm, in octaves; see
 /// railpass/select/belief/misfit.hpp.
-struct misfit_place {
+struct misfit_features {
   static constexpr double one_segment = 24;  // larger than all segments
   double size = 0;                           ///< time of a message relative to a one-byte message
   double ranks = 0, ranks_per_node = 0;
@@ -63,7 +63,7 @@ struct misfit_place {
   double segment_bytes = one_segment;
   std::array<double, 3> others{};  ///< parameters, in the descriptor's order
 
-  friend bool operator==(const misfit_place&, const misfit_place&) = default;
+  friend bool operator==(const misfit_features&, const misfit_features&) = default;
 };
 
 /// The factor by which an algorithm's closed form is multiplied to fit the measurements, and the
@@ -74,7 +74,7 @@ struct algorithm_correction {
   double factor = 1;
   /// A measurement and its weight for nearby arms; see railpass/select/belief/misfit.hpp.
   struct point {
-    misfit_place place{};
+    misfit_features features{};
     double weight = 0;
     double noise = 0;    ///< standard error of ln(time), beyond that of every measurement
     double own = 0;      ///< part of ln(time) that other measurements do not explain

@@ -112,16 +112,16 @@ inline std::string chrome_trace(const simulation& run, const timeline_caption& c
     auto& threads = ends[{e->rank, row}];
     std::size_t thread = 0;
     while (thread < threads.size() && threads[thread] > e->begin_s) ++thread;
-    const std::string place =
+    const std::string thread_ids =
         "\"pid\":" + std::to_string(e->rank) + ",\"tid\":" + std::to_string(row * 64 + int(thread));
     if (thread == threads.size()) {
       threads.push_back(0);
-      add("\"ph\":\"M\",\"name\":\"thread_name\"," + place + ",\"args\":{\"name\":\"" +
+      add("\"ph\":\"M\",\"name\":\"thread_name\"," + thread_ids + ",\"args\":{\"name\":\"" +
           rows[std::size_t(row)] + "\"}");
     }
     threads[thread] = e->end_s;
     add("\"ph\":\"X\",\"name\":" + detail::json_text(describe(*e)) + ",\"cat\":\"" +
-        rows[std::size_t(row)] + "\"," + place + ",\"ts\":" + time(e->begin_s) + ",\"dur\":" +
+        rows[std::size_t(row)] + "\"," + thread_ids + ",\"ts\":" + time(e->begin_s) + ",\"dur\":" +
         time(e->end_s - e->begin_s) + ",\"args\":{\"bytes\":" + std::to_string(e->bytes) +
         ",\"step\":" + std::to_string(e->step) + ",\"round\":" + std::to_string(e->round) +
         ",\"segment\":" + std::to_string(e->segment) + "}");
@@ -129,7 +129,7 @@ inline std::string chrome_trace(const simulation& run, const timeline_caption& c
     const bool sends = e->kind == step_kind::send;
     add(std::string("\"ph\":") + (sends ? "\"s\"" : "\"f\",\"bp\":\"e\"") +
         ",\"name\":\"message\",\"cat\":\"message\",\"id\":" + std::to_string(e->message) + ',' +
-        place + ",\"ts\":" + time(sends ? e->begin_s : e->end_s));
+        thread_ids + ",\"ts\":" + time(sends ? e->begin_s : e->end_s));
   }
   return text + "\n]}\n";
 }

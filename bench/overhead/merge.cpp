@@ -96,11 +96,11 @@ int main(int argc, char** argv) {
     // New communicators: the first merges of a stream are part of its time.
     const stream plain(false), learning(begun), merging(false);
     merge_messages messages(rank, num_ranks);
-    if (base_place place = all.find(merging.comm()); place.of) {
+    if (base_mapping mapping = all.find(merging.comm()); mapping.of) {
       constexpr int last = base::num_lanes - 1;
-      all.take(*place.of, last);
+      all.take(*mapping.of, last);
       const auto lane = std::make_shared<base_lane>();
-      lane->become(std::move(place), last, 0);
+      lane->become(std::move(mapping), last, 0);
       messages.connect(lane);
     }
     std::optional<select::lockstep> steps;  // a new one begins its first merge in its second call

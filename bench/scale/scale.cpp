@@ -85,7 +85,7 @@ double seconds_of(int times, const Act& act) {
   return least;
 }
 
-std::shared_ptr<const placement> placed(layout where, std::int32_t num_ranks) {
+std::shared_ptr<const placement> made(layout where, std::int32_t num_ranks) {
   const auto made = std::make_shared<placement>(num_ranks);
   made->set([&](std::int32_t r) { return node_of(where, r, num_ranks); });
   return made;
@@ -141,12 +141,12 @@ void print_row(layout where, std::int32_t p) {
   const arm on_nodes = parse_arm(collective::broadcast, "nodes_postal_tree");
   constexpr std::size_t own = sizeof(node_order) + sizeof(rank_map);
   const std::size_t before = allocated;
-  const std::shared_ptr<const placement> all = placed(where, p);
+  const std::shared_ptr<const placement> all = made(where, p);
   const std::size_t order = allocated - before;
   communicator one(all, p / 2 + 1, p);
   const schedule* volatile found = one.find(on_nodes, 0);
   const std::size_t learning = allocated - before - order + sizeof(communicator) - own;
-  const double set_up_s = seconds_of(1, [&](int) { placed(where, p); });
+  const double set_up_s = seconds_of(1, [&](int) { made(where, p); });
   const double same_s = seconds_of(10000, [&](int) { found = one.find(on_nodes, 0); });
   const double other_s = seconds_of(10000, [&](int k) { found = one.find(on_nodes, k % 2); });
   std::printf("| %d | %s | %.1f | %zu | %zu | %zu | %.0f | %.0f |", p,

@@ -132,12 +132,12 @@ ordered_json merge(const measure::job& j, bool at_once) {
   steps.expect({.at_once_s = at_once ? 0 : 1.0});
   merge_messages messages(j.rank, j.num_ranks);
   bases& all = bases::of_process();
-  base_place place;
-  if (all.make(MPI_COMM_WORLD, bases::prepare(j.num_ranks, 0), place) != MPI_SUCCESS)
+  base_mapping mapping;
+  if (all.make(MPI_COMM_WORLD, bases::prepare(j.num_ranks, 0), mapping) != MPI_SUCCESS)
     throw error("no communicator for merges could be made");
   const auto lane = std::make_shared<base_lane>();
-  all.take(*place.of, 0);
-  lane->become(std::move(place), 0, 0);
+  all.take(*mapping.of, 0);
+  lane->become(std::move(mapping), 0, 0);
   messages.connect(lane);
   const std::int64_t others = at_once ? 1 : 0;  // the first one is spread
   double total_s = 0, mine_s = 0;
@@ -170,7 +170,7 @@ double first_plan_s() {
 /// on, then each time after three times as many calls as had passed when the last merge ended.
 /// After two such merges, the next merge comes after all timed calls.
 void pass_first_merges(const measure::job& j, const tuned_world& world) {
-  const int calls = 7 + 8 * select::tree_place{j.rank, j.num_ranks}.height();
+  const int calls = 7 + 8 * select::tree_position{j.rank, j.num_ranks}.height();
   measure::workload w(j, collective::broadcast, 8, 0);
   w.prepare();
   for (int i = 0; i < calls; ++i) world.call(w, {.arm = "native"});

@@ -2,7 +2,7 @@
 //
 // Bruck: a rank that has the blocks of itself and the d-1 ranks after it gets d blocks each from
 // the ranks d, 2 d, ..., (radix-1) d after it, which makes it radix d blocks. The blocks are
-// stored in the order of distance, and moved to their places at the end. p = 8, radix
+// stored in the order of distance, and moved to their positions at the end. p = 8, radix
 // 2: r+1 -> r one block, r+2 -> r two, r+4 -> r four.
 //
 // Cost: ceil(log_k p) alpha + (p-1)/p n beta, n the bytes of all blocks, and a copy of n.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Lanes: each rank collects, in a ring across nodes, the blocks of the ranks in the same place on
-// other nodes, and passes them on in a ring of its node.
+// Lanes: each rank collects, in a ring across nodes, the blocks of the ranks of the same local
+// rank on other nodes, and passes them on in a ring of its node.
 //
 // Cost: as ring across nodes with single blocks, and ring within a node; two copies.
 // Good when: blocks are long, because all ranks of a node send across. Poor when: they are short.

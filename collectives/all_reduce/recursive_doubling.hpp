@@ -30,9 +30,9 @@ inline schedule build_recursive_doubling(const shape& s, const parameters&) {
   // Whichever rank reduces, the operands are in rank order: all ranks get bitwise the same value.
   partial_result partial(b, true);
   if (fold.stands_for_two(s.rank)) partial.receive_and_reduce({}, s.rank - 1, true);
-  const int place = fold.place(s.rank);
+  const int position = fold.position(s.rank);
   for (int bit = 1; bit < fold.power; bit *= 2) {
-    const int peer = fold.rank_at(place ^ bit);
+    const int peer = fold.rank_at(position ^ bit);
     partial.send({}, peer);
     partial.receive_and_reduce({}, peer, peer < s.rank);
   }

@@ -58,11 +58,11 @@ inline schedule build_recursive_multiplying(const shape& s, const parameters& va
     input_used.push_back(whole(ready));
     at = std::exchange(next, buffer::scratch1);
   }
-  const int place = fold.place(s.rank);
+  const int position = fold.position(s.rank);
   int stride = 1;
   for (const int factor : factors) {
-    const int digit = place / stride % factor;
-    const auto member = [&](int d) { return fold.rank_at(place + (d - digit) * stride); };
+    const int digit = position / stride % factor;
+    const auto member = [&](int d) { return fold.rank_at(position + (d - digit) * stride); };
     for (int d = 1; d < factor; ++d)
       readers.push_back(whole(b.send(at, {}, member((digit + d) % factor), {whole(ready)})));
     // sum = part op sum, from the last member's to the first one's: alike on all of them.

@@ -34,18 +34,18 @@ inline schedule build_halving_doubling(const shape& s, halving_order order) {
   // only where the operation does not commute.
   partial_result partial(b, !s.commutative);
   if (fold.stands_for_two(s.rank)) partial.receive_and_reduce({}, s.rank - 1, true);
-  const int place = fold.place(s.rank);
+  const int position = fold.position(s.rank);
   std::vector<int> bits = halving_bits(fold.power, order);
-  block_range mine = partial.halve(fold, place, bits);
+  block_range mine = partial.halve(fold, position, bits);
 
   const step_id reduced = partial.to_output(mine);
   std::vector<after> held{whole(reduced)}, free = partial.readers_of_output();
   free.push_back(whole(reduced));
   std::reverse(bits.begin(), bits.end());
   for (const int bit : bits) {
-    const int peer = fold.rank_at(place ^ bit);
+    const int peer = fold.rank_at(position ^ bit);
     block_range theirs = mine;
-    theirs.first += (place & bit) == 0 ? mine.count : -mine.count;
+    theirs.first += (position & bit) == 0 ? mine.count : -mine.count;
     b.send(buffer::output, mine, peer, held);
     held.push_back(whole(b.receive(buffer::output, theirs, peer, free)));
     mine.first = std::min(mine.first, theirs.first);

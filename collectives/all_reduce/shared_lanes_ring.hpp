@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // On nodes of equally many ranks: every rank sums its block of the node's inputs in shared memory,
-// continues in a ring with the ranks in the same place on other nodes, and publishes the sum to its
-// node.
+// continues in a ring with the ranks of the same local rank on other nodes, and publishes the sum
+// to its node.
 //
 // Cost: as reduce_scatter_block shared_flat within a node, a ring across nodes for each
 // rank (the rings share the node's link), and all_gather shared_flat within a node.

@@ -20,7 +20,7 @@ RAILPASS_LIST_ALGORITHM(all_reduce, shared_tree)
 
 namespace railpass::collectives::all_reduce {
 
-inline schedule build_in_shared_tree(const shape& s, const tree_place& tree) {
+inline schedule build_in_shared_tree(const shape& s, const tree_position& tree) {
   builder b(s, cell_bytes, 2);
   if (s.rank == 0) {
     const step_id sum = sum_of_subtree(b, s, tree, 0);

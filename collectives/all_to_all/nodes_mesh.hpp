@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// On nodes: the mesh whose rows are the nodes. Each rank sends the one in its place on every other
-// node all blocks for that node in one message, and then, repacked, each rank of its node its own.
+// On nodes: the mesh whose rows are the nodes. Each rank sends the rank of the same local rank on
+// every other node all blocks for that node in one message, and then, repacked, each rank of its
+// node its own.
 //
 // Cost: as mesh; per rank one message to each other node.
 // Good when: blocks are short, and messages across the network too many. Poor when: they are long.

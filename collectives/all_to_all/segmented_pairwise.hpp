@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Segmented pairwise exchange: blocks go out in the order of pairwise exchange, cut in segments of
-// which a few are under way; a segment goes when the one in its place has come in the round before.
-// So no link waits between two rounds until the next block is announced and asked for, and no rank
-// is more than a round ahead of those it receives from. p = 8: seven rounds r -> r+i, S segments in
-// each.
+// which a few are under way; a segment goes when the one that it overwrites has come in the round
+// before. So no link waits between two rounds until the next block is announced and asked for, and
+// no rank is more than a round ahead of those it receives from. p = 8: seven rounds r -> r+i, S
+// segments in each.
 //
 // Cost, in S segments of m bytes per block: (p-1) S (alpha + m beta).
 // Good when: blocks are long and the network keeps up with one message at a time. Poor when: they

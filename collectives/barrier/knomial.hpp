@@ -21,7 +21,7 @@ namespace railpass::collectives::barrier {
 
 inline schedule build_knomial(const shape& s, const parameters& values) {
   builder b(s);
-  const tree_place tree = knomial_tree(s.rank, s.num_ranks, values[0]);
+  const tree_position tree = knomial_tree(s.rank, s.num_ranks, values[0]);
   const block_range own{.parts = s.num_ranks, .first = s.rank};
   std::vector<after> heard;
   const auto hear = [&](int peer) {

@@ -37,7 +37,7 @@ inline schedule build_recursive_doubling(const shape& s, const parameters&) {
   }
   if (fold.stands_for_two(r)) hear(r - 1);
   for (int bit = 1; bit < fold.power; bit *= 2) {
-    const int peer = fold.rank_at(fold.place(r) ^ bit);
+    const int peer = fold.rank_at(fold.position(r) ^ bit);
     tell(peer);
     hear(peer);
   }

@@ -20,9 +20,9 @@ RAILPASS_LIST_ALGORITHM(barrier, shared_tree)
 namespace railpass::collectives::barrier {
 
 inline schedule build_in_shared_tree(const shape& s, const parameters& values,
-                                     tree_place (*tree_of)(const shape&, const parameters&)) {
+                                     tree_position (*tree_of)(const shape&, const parameters&)) {
   builder b(s, 0, 2);
-  const tree_place tree = tree_of(s, values);
+  const tree_position tree = tree_of(s, values);
   const auto bytes_of = [&](int first, int end) {
     return block_range{.parts = s.num_ranks, .first = first, .count = end - first};
   };

@@ -23,14 +23,14 @@ namespace railpass::collectives::broadcast {
 inline schedule build_knomial(const shape& s, const parameters& values) {
   builder b(s, values[1]);
   const std::int64_t radix = values[0], p = s.num_ranks, v = s.rank;
-  // The place of v's last digit other than 0; of the root, the first place beyond p.
-  std::int64_t place = 1;
-  while (v == 0 ? place < p : v / place % radix == 0) place *= radix;
+  // The stride of v's last digit other than 0; of the root, the first stride beyond p.
+  std::int64_t stride = 1;
+  while (v == 0 ? stride < p : v / stride % radix == 0) stride *= radix;
   step_id arrived = no_step;
   if (v != 0)
-    arrived = b.receive(buffer::output, {}, int(v - v / place % radix * place), {}, by_segments);
-  for (place /= radix; place > 0; place /= radix)
-    for (std::int64_t child = v + place; child < std::min(p, v + radix * place); child += place)
+    arrived = b.receive(buffer::output, {}, int(v - v / stride % radix * stride), {}, by_segments);
+  for (stride /= radix; stride > 0; stride /= radix)
+    for (std::int64_t child = v + stride; child < std::min(p, v + radix * stride); child += stride)
       b.send(buffer::output, {}, int(child), {each(arrived)}, by_segments);
   return b.finish();
 }

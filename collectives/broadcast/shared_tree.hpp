@@ -19,7 +19,7 @@ RAILPASS_LIST_ALGORITHM(broadcast, shared_tree)
 
 namespace railpass::collectives::broadcast {
 
-inline schedule build_in_shared_tree(const shape& s, const tree_place& tree) {
+inline schedule build_in_shared_tree(const shape& s, const tree_position& tree) {
   builder b(s, cell_bytes, 1);
   if (s.rank == 0)
     b.publish(buffer::output, {}, 0, {}, by_segments);

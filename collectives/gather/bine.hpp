@@ -20,8 +20,8 @@ namespace railpass::collectives::gather {
 
 inline schedule build_bine(const shape& s, const parameters&) {
   builder b(s);
-  const bine_place place = bine_tree(s.rank, s.num_ranks);
-  const auto& [parent, children] = place.tree;
+  const bine_position position = bine_tree(s.rank, s.num_ranks);
+  const auto& [parent, children] = position.tree;
   const block_range own{.parts = s.num_ranks, .first = s.rank};
   if (children.empty()) {
     b.send(buffer::input, own, parent);
@@ -30,9 +30,9 @@ inline schedule build_bine(const shape& s, const parameters&) {
   const buffer collected = parent < 0 ? buffer::output : buffer::scratch0;
   std::vector<after> here;
   for (std::size_t k = 0; k < children.size(); ++k)
-    here.push_back(whole(b.receive(collected, place.below[k], children[k])));
+    here.push_back(whole(b.receive(collected, position.below[k], children[k])));
   here.push_back(whole(b.copy(buffer::input, collected, own)));
-  if (parent >= 0) b.send(collected, place.own, parent, here);
+  if (parent >= 0) b.send(collected, position.own, parent, here);
   return b.finish();
 }
 

@@ -31,14 +31,14 @@ inline schedule build_reduce_scatter_gather(const shape& s, const parameters&) {
   const buffer result = s.rank == 0 ? buffer::output : buffer::scratch2;
   partial_result partial(b, !s.commutative, result);
   if (fold.stands_for_two(s.rank)) partial.receive_and_reduce({}, s.rank + 1, false);
-  const int place = fold.place(s.rank);
+  const int position = fold.position(s.rank);
   block_range mine =
-      partial.halve(fold, place, halving_bits(fold.power, halving_order::near_first));
+      partial.halve(fold, position, halving_bits(fold.power, halving_order::near_first));
   std::vector<after> held{whole(partial.to_output(mine))}, free = partial.readers_of_output();
   free.push_back(held[0]);
   for (int bit = fold.power / 2; bit > 0; bit /= 2) {
-    const int peer = fold.rank_at(place ^ bit);
-    if ((place & bit) != 0) {
+    const int peer = fold.rank_at(position ^ bit);
+    if ((position & bit) != 0) {
       b.send(result, mine, peer, held);
       break;
     }

@@ -20,7 +20,7 @@ RAILPASS_LIST_ALGORITHM(reduce, shared_tree)
 
 namespace railpass::collectives::reduce {
 
-inline schedule build_in_shared_tree(const shape& s, const tree_place& tree) {
+inline schedule build_in_shared_tree(const shape& s, const tree_position& tree) {
   builder b(s, cell_bytes, 1);
   step_id given = no_step;
   if (tree.children.empty()) {

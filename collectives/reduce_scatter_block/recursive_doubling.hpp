@@ -46,7 +46,7 @@ inline schedule build_recursive_doubling(const shape& s, const parameters&) {
   };
   if (fold.stands_for_two(r)) add_part_of(r - 1, no_step);
   for (int bit = 1; bit < fold.power; bit *= 2) {
-    const int peer = fold.rank_at(fold.place(r) ^ bit);
+    const int peer = fold.rank_at(fold.position(r) ^ bit);
     add_part_of(peer, b.send(at, {}, peer, {whole(ready)}));
   }
   b.copy(at, buffer::output, own, {whole(ready)});

@@ -41,15 +41,16 @@ inline schedule build_recursive_halving(const shape& s, const parameters&) {
     arrival = at == buffer::scratch0 ? buffer::scratch1 : buffer::scratch0;
   };
   if (fold.stands_for_two(r)) add_part_of(r - 1, {}, no_step);
-  // Blocks of the ranks that places stand for.
-  const auto blocks_of = [&](int place, int places) {
+  // Blocks of the ranks that positions stand for.
+  const auto blocks_of = [&](int position, int positions) {
     const auto begin = [&](int k) { return k < fold.folded ? 2 * k : k + fold.folded; };
-    return block_range{
-        .parts = p, .first = begin(place), .count = begin(place + places) - begin(place)};
+    return block_range{.parts = p,
+                       .first = begin(position),
+                       .count = begin(position + positions) - begin(position)};
   };
-  const int place = fold.place(r);
+  const int position = fold.position(r);
   for (int bit = fold.power / 2; bit > 0; bit /= 2) {
-    const int peer = fold.rank_at(place ^ bit), mine = place & -bit;
+    const int peer = fold.rank_at(position ^ bit), mine = position & -bit;
     const step_id sent = b.send(at, blocks_of(mine ^ bit, bit), peer, {whole(ready)});
     add_part_of(peer, blocks_of(mine, bit), sent);
   }
@@ -63,7 +64,7 @@ inline double cost_recursive_halving(const cost_query& q, const parameters&) {
   const double block = q.bytes / q.num_ranks;
   double total_s = q.machine.copy.time_s(block);
   for (int bit = 1; bit < fold.power; bit *= 2) {
-    // Places that stand for two ranks come first.
+    // Positions that stand for two ranks come first.
     const double blocks = bit + std::min(bit, fold.folded);
     total_s += routes(q, blocks * block).exchange_s(bit) + q.machine.reduce.time_s(blocks * block);
   }

@@ -20,17 +20,17 @@ namespace railpass::collectives::scatter {
 
 inline schedule build_bine(const shape& s, const parameters&) {
   builder b(s);
-  const bine_place place = bine_tree(s.rank, s.num_ranks);
-  const auto& [parent, children] = place.tree;
+  const bine_position position = bine_tree(s.rank, s.num_ranks);
+  const auto& [parent, children] = position.tree;
   const block_range own{.parts = s.num_ranks, .first = s.rank};
   if (children.empty()) {
     b.receive(buffer::output, own, parent);
     return b.finish();
   }
   const buffer at = parent < 0 ? buffer::input : buffer::scratch0;
-  const step_id arrived = parent < 0 ? no_step : b.receive(at, place.own, parent);
+  const step_id arrived = parent < 0 ? no_step : b.receive(at, position.own, parent);
   for (std::size_t k = children.size(); k-- > 0;)
-    b.send(at, place.below[k], children[k], {whole(arrived)});
+    b.send(at, position.below[k], children[k], {whole(arrived)});
   b.copy(at, buffer::output, own, {whole(arrived)});
   return b.finish();
 }

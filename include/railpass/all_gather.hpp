@@ -13,7 +13,7 @@ namespace railpass {
 /// Values without an MPI datatype are serialised and sent by an all_gatherv of bytes; options such
 /// as `use` and segment_bytes then apply to the all_gatherv.
 /// - `out` has room for all values; a vector is resized.
-/// - `inout` already contains the rank's own values at their place, on all ranks.
+/// - `inout` already contains the rank's own values in its block, on all ranks.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if the archives together are longer than 2^31 - 1 bytes
 struct all_gather_fn {

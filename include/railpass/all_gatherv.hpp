@@ -14,7 +14,7 @@ namespace railpass {
 /// - `out` has room for all values; a vector is resized. Rank k's values start at `out +
 ///   displacements[k]`; without displacements all values are in rank order.
 /// - `sizes` is equal on all ranks.
-/// - `inout` already contains the rank's own values at their place, on all ranks.
+/// - `inout` already contains the rank's own values in its block, on all ranks.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if there are too few values, sizes or displacements, or if the archives
 ///   together are longer than 2^31 - 1 bytes
@@ -70,18 +70,18 @@ struct all_gatherv_fn {
  private:
   template <class T>
   static void run(const boost::mpi::communicator& comm, const std::vector<T>& in,
-                  std::vector<T>& out, const detail::block_arguments& places,
+                  std::vector<T>& out, const detail::block_arguments& layout,
                   const call_options& options) {
-    detail::require_length("all_gatherv", "in", in.size(), std::size_t(places.size(comm.rank())));
-    out.resize(places.extent());
-    run(comm, in.data(), out.data(), places, options);
+    detail::require_length("all_gatherv", "in", in.size(), std::size_t(layout.size(comm.rank())));
+    out.resize(layout.extent());
+    run(comm, in.data(), out.data(), layout, options);
   }
 
   template <class T>
   static void run(const boost::mpi::communicator& comm, const T* in, T* out,
-                  const detail::block_arguments& places, const call_options& options) {
-    const int n = places.size(comm.rank());
-    const detail::blocks all = places.get();
+                  const detail::block_arguments& layout, const call_options& options) {
+    const int n = layout.size(comm.rank());
+    const detail::blocks all = layout.get();
     if constexpr (boost::mpi::is_mpi_datatype<T>::value) {
       const MPI_Datatype type = detail::datatype_of(1, out, in);
       detail::check("MPI_Allgatherv", mpi::all_gatherv(in, n, type, out, all.sizes,

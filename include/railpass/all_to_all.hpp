@@ -7,8 +7,8 @@
 
 namespace railpass {
 
-/// Sends value k (or the k-th `n` values) to rank k, and stores the values from rank k at place k.
-/// Signatures of Boost.MPI with options last. Collective.
+/// Sends value k (or the k-th `n` values) to rank k, and stores the values from rank k as value (or
+/// values) k. Signatures of Boost.MPI with options last. Collective.
 ///
 /// Values without an MPI datatype are serialised and sent by an all_to_allv of bytes; options such
 /// as `use` and segment_bytes then apply to the all_to_allv.

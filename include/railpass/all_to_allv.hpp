@@ -54,15 +54,15 @@ struct all_to_allv_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, boost::mpi::inplace_t<T*> inout,
                   const std::vector<int>& sizes, const Options&... options) const {
-    const detail::block_arguments places(name, comm, sizes);
-    run(comm, detail::in_place<T>(), places, inout.buffer, places, collect(options...));
+    const detail::block_arguments layout(name, comm, sizes);
+    run(comm, detail::in_place<T>(), layout, inout.buffer, layout, collect(options...));
   }
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, boost::mpi::inplace_t<T*> inout,
                   const std::vector<int>& sizes, const std::vector<int>& displacements,
                   const Options&... options) const {
-    const detail::block_arguments places(name, comm, sizes, displacements);
-    run(comm, detail::in_place<T>(), places, inout.buffer, places, collect(options...));
+    const detail::block_arguments layout(name, comm, sizes, displacements);
+    run(comm, detail::in_place<T>(), layout, inout.buffer, layout, collect(options...));
   }
 
  private:
@@ -70,18 +70,18 @@ struct all_to_allv_fn {
 
   template <class T>
   static void run(const boost::mpi::communicator& comm, const std::vector<T>& in,
-                  const detail::block_arguments& in_places, std::vector<T>& out,
-                  const detail::block_arguments& out_places, const call_options& options) {
-    detail::require_length(name, "in", in.size(), in_places.extent());
-    out.resize(out_places.extent());
-    run(comm, in.data(), in_places, out.data(), out_places, options);
+                  const detail::block_arguments& in_layout, std::vector<T>& out,
+                  const detail::block_arguments& out_layout, const call_options& options) {
+    detail::require_length(name, "in", in.size(), in_layout.extent());
+    out.resize(out_layout.extent());
+    run(comm, in.data(), in_layout, out.data(), out_layout, options);
   }
 
   template <class T>
   static void run(const boost::mpi::communicator& comm, const T* in,
-                  const detail::block_arguments& in_places, T* out,
-                  const detail::block_arguments& out_places, const call_options& options) {
-    const detail::blocks sent = in_places.get(), received = out_places.get();
+                  const detail::block_arguments& in_layout, T* out,
+                  const detail::block_arguments& out_layout, const call_options& options) {
+    const detail::blocks sent = in_layout.get(), received = out_layout.get();
     if constexpr (boost::mpi::is_mpi_datatype<T>::value) {
       const MPI_Datatype type = detail::datatype_of(1, in, out);
       detail::check("MPI_Alltoallv",

@@ -14,7 +14,7 @@ namespace railpass {
 /// `use` and segment_bytes then apply to the gatherv.
 /// - `out` is used at the root only: there it has room for all values, and a vector is resized. The
 ///   forms without `out` are for the other ranks.
-/// - `inout` is for the root only, and already contains the root's own values at their place.
+/// - `inout` is for the root only, and already contains the root's own values in its block.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if the root has no output, or if the archives together are longer than
 ///   2^31 - 1 bytes

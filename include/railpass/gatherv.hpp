@@ -14,7 +14,7 @@ namespace railpass {
 /// - `out`, `sizes` and `displacements` are used at the root only; the forms without them are for
 ///   the other ranks. `sizes[k]` values of rank k are stored at `out + displacements[k]`; without
 ///   displacements all values are in rank order.
-/// - `inout` is for the root only, and already contains the root's own values at their place.
+/// - `inout` is for the root only, and already contains the root's own values in its block.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if the root has no output, too few sizes or too few displacements, or if
 ///   the archives together are longer than 2^31 - 1 bytes
@@ -78,19 +78,19 @@ struct gatherv_fn {
   static void run_with(const boost::mpi::communicator& comm, const T* in, int n, T* out, int root,
                        const call_options& options, const Sizes&... sizes) {
     if (comm.rank() != root) return run<T>(comm, in, n, nullptr, {}, root, options);
-    const detail::block_arguments places("gatherv", comm, sizes...);
-    run(comm, in, n, out, places.get(), root, options);
+    const detail::block_arguments layout("gatherv", comm, sizes...);
+    run(comm, in, n, out, layout.get(), root, options);
   }
 
   template <class T>
   static void run(const boost::mpi::communicator& comm, const T* in, int n, T* out,
-                  const detail::blocks& places, int root, const call_options& options) {
+                  const detail::blocks& layout, int root, const call_options& options) {
     if constexpr (boost::mpi::is_mpi_datatype<T>::value) {
       const MPI_Datatype type = detail::datatype_of(out ? 1 : n, out, in);
-      detail::check("MPI_Gatherv", mpi::gatherv(in, n, type, out, places.sizes,
-                                                places.displacements, type, root, comm, options));
+      detail::check("MPI_Gatherv", mpi::gatherv(in, n, type, out, layout.sizes,
+                                                layout.displacements, type, root, comm, options));
     } else {
-      detail::gather_archives(comm, in, n, out, places, root, options);
+      detail::gather_archives(comm, in, n, out, layout, root, options);
     }
   }
 };

@@ -151,8 +151,8 @@ boost::mpi::status recv(const boost::mpi::communicator& comm, int source, int ta
   return irecv(comm, source, tag, std::forward<Values>(values)...).wait();
 }
 
-/// A message of several segments, which are sent from or received into their place in memory. The
-/// receiver's segments need the same number of bytes in total, but may be divided differently.
+/// A message of several segments, which are sent from or received into their segments of memory.
+/// The receiver's segments need the same number of bytes in total, but may be divided differently.
 /// Values must be trivially copyable.
 template <bool sends>
 class segments {

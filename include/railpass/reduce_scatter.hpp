@@ -16,7 +16,7 @@ namespace detail {
 // for this rank; `in` may be in place.
 template <class T, class Op>
 void reduce_scatter_objects(const boost::mpi::communicator& comm, const T* in, std::size_t total,
-                            const blocks& places, T* out, int n, const Op& op,
+                            const blocks& layout, T* out, int n, const Op& op,
                             const call_options& options) {
   std::vector<T> all(comm.rank() == 0 ? total : 0);
   const T* const from = in == in_place<T>() ? out : in;
@@ -25,7 +25,7 @@ void reduce_scatter_objects(const boost::mpi::communicator& comm, const T* in, s
     boost::mpi::reduce(comm, from, count, all.data(), op, 0);
   else
     boost::mpi::reduce(comm, from, count, op, 0);
-  scatter_archives(comm, all.data(), places, out, n, 0, policy_of(options));
+  scatter_archives(comm, all.data(), layout, out, n, 0, policy_of(options));
 }
 
 }  // namespace detail
@@ -53,10 +53,10 @@ struct reduce_scatter_fn {
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in,
                   const std::vector<int>& sizes, std::vector<T>& out, Op op,
                   const Options&... options) const {
-    const detail::block_arguments places(name, comm, sizes);
-    detail::require_length(name, "in", in.size(), places.extent());
-    out.resize(std::size_t(places.size(comm.rank())));
-    run(comm, in.data(), places, out.data(), op, collect(options...));
+    const detail::block_arguments layout(name, comm, sizes);
+    detail::require_length(name, "in", in.size(), layout.extent());
+    out.resize(std::size_t(layout.size(comm.rank())));
+    run(comm, in.data(), layout, out.data(), op, collect(options...));
   }
   template <class T, detail::operation Op, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, boost::mpi::inplace_t<T*> inout,
@@ -69,17 +69,17 @@ struct reduce_scatter_fn {
 
   template <class T, class Op>
   static void run(const boost::mpi::communicator& comm, const T* in,
-                  const detail::block_arguments& places, T* out, const Op& op,
+                  const detail::block_arguments& layout, T* out, const Op& op,
                   const call_options& options) {
     if constexpr (boost::mpi::is_mpi_datatype<T>::value)
       detail::check("MPI_Reduce_scatter", detail::with_operation<T>(op, [&](MPI_Op made) {
-                      return mpi::reduce_scatter(in, out, places.get().sizes,
+                      return mpi::reduce_scatter(in, out, layout.get().sizes,
                                                  detail::datatype_of(1, in, out), made, comm,
                                                  options);
                     }));
     else
-      detail::reduce_scatter_objects(comm, in, places.extent(), places.get(), out,
-                                     places.size(comm.rank()), op, options);
+      detail::reduce_scatter_objects(comm, in, layout.extent(), layout.get(), out,
+                                     layout.size(comm.rank()), op, options);
   }
 };
 

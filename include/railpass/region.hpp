@@ -71,7 +71,7 @@ class region {
    private:
     friend class region;
     explicit entry(const std::shared_ptr<internal::region_state>& of);
-    detail::entered_region place_;
+    detail::entered_region stay_;
     int exceptions_;
   };
   /// Starts a stay in the region.

@@ -13,7 +13,7 @@ namespace railpass {
 /// Values without an MPI datatype are serialised and sent by a scatterv of bytes; options such as
 /// `use` and segment_bytes then apply to the scatterv.
 /// - `in` is used at the root only. The forms without `in` are for the other ranks.
-/// - `inout` is for the root only, whose own values stay at their place.
+/// - `inout` is for the root only, whose own values stay in its block.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if the root has no input or too few values, or if the archives together
 ///   are longer than 2^31 - 1 bytes

@@ -14,7 +14,7 @@ namespace railpass {
 ///   without `n`. The values of rank k are the `sizes[k]` values from `in + displacements[k]` on;
 ///   without displacements all values are in rank order. The forms without sizes are for the other
 ///   ranks.
-/// - `inout` is for the root only, whose own values stay at their place.
+/// - `inout` is for the root only, whose own values stay in its block.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if the root has no input, too few sizes or too few displacements, or if
 ///   the archives together are longer than 2^31 - 1 bytes
@@ -84,19 +84,19 @@ struct scatterv_fn {
   static void run_with(const boost::mpi::communicator& comm, const T* in, T* out, int n, int root,
                        const call_options& options, const Sizes&... sizes) {
     if (comm.rank() != root) return run<T>(comm, nullptr, {}, out, n, root, options);
-    const detail::block_arguments places("scatterv", comm, sizes...);
-    run(comm, in, places.get(), out, n, root, options);
+    const detail::block_arguments layout("scatterv", comm, sizes...);
+    run(comm, in, layout.get(), out, n, root, options);
   }
 
   template <class T>
-  static void run(const boost::mpi::communicator& comm, const T* in, const detail::blocks& places,
+  static void run(const boost::mpi::communicator& comm, const T* in, const detail::blocks& layout,
                   T* out, int n, int root, const call_options& options) {
     if constexpr (boost::mpi::is_mpi_datatype<T>::value) {
       const MPI_Datatype type = detail::datatype_of<T>(in ? 1 : n, in, out);
-      detail::check("MPI_Scatterv", mpi::scatterv(in, places.sizes, places.displacements, type, out,
+      detail::check("MPI_Scatterv", mpi::scatterv(in, layout.sizes, layout.displacements, type, out,
                                                   n, type, root, comm, options));
     } else {
-      detail::scatter_archives(comm, in, places, out, n, root, options);
+      detail::scatter_archives(comm, in, layout, out, n, root, options);
     }
   }
 };

@@ -47,7 +47,7 @@ holding output_of(const call& c, int rank) {
 }
 
 // The elements of one side: one block, or the blocks of all physical ranks.
-int blocks_of(const call_side& side, bool all, const call_place& at,
+int blocks_of(const call_side& side, bool all, const calling_rank& at,
               std::vector<user_block>& blocks) {
   blocks.clear();
   datatype_layout layout;
@@ -106,7 +106,7 @@ std::byte* call_buffers::staging(std::size_t which, std::int64_t bytes) {
   return staging_[which].data();
 }
 
-int call_buffers::prepare(const call& c, const call_place& at, const schedule& s, int root,
+int call_buffers::prepare(const call& c, const calling_rank& at, const schedule& s, int root,
                           const node_order* nodes, std::int64_t padded_bytes) {
   call_ = &c;
   at_ = at;
@@ -251,7 +251,7 @@ int call_buffers::prepare_blocks(const schedule& s) {
   const bool transposes = describe(c.op).what == promise::blocks_to_blocks;
   if (c.send.in_place() && !transposes) {
     in = out;
-    // The data for other ranks is in the output, at the rank's own place.
+    // The data for other ranks is in the output, in the rank's own block.
     if (out.staged)
       if (const int failure = pack_block(blocks_[output][std::size_t(at_.rank)],
                                          out.memory + dense_[std::size_t(virtual_rank())].begin))
@@ -292,7 +292,7 @@ int call_buffers::bind_input(const schedule& s, const call_side& user, bool copy
   return MPI_SUCCESS;
 }
 
-// Stores in dense_ the places of the blocks in a packed copy.
+// Stores in dense_ the extents of the blocks in a packed copy.
 int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, bool copy,
                             const schedule& s) {
   const bool of_pair = describe(call_->op).lengths == block_lengths::of_pair;
@@ -406,7 +406,7 @@ int call_buffers::finish() {
   return MPI_SUCCESS;
 }
 
-int result_blocks(const call& c, const call_place& at, bool before,
+int result_blocks(const call& c, const calling_rank& at, bool before,
                   std::vector<user_block>& blocks) {
   blocks.clear();
   const promise what = describe(c.op).what;
@@ -428,7 +428,7 @@ int result_blocks(const call& c, const call_place& at, bool before,
   return blocks_of(c.receive, held == holding::all_blocks, at, blocks);
 }
 
-int sent_blocks(const call& c, const call_place& at, std::vector<user_block>& blocks) {
+int sent_blocks(const call& c, const calling_rank& at, std::vector<user_block>& blocks) {
   blocks.clear();
   const promise what = describe(c.op).what;
   if (what == promise::all_arrive || (what == promise::root_to_all && at.rank != c.root))

@@ -25,8 +25,8 @@ struct user_block {
   bool is_packed() const { return bytes() == 0 || layout.packed; }
 };
 
-/// The place of a rank in a call.
-struct call_place {
+/// The rank that makes a call.
+struct calling_rank {
   int rank = 0;  ///< physical
   int num_ranks = 1;
   int datatype_key = 0;  ///< see layout_of
@@ -34,12 +34,12 @@ struct call_place {
 
 /// The parts of the user's memory that hold the result of a call on this rank, by MPI's rules.
 /// `before`: the parts that a call in place reads and may overwrite. Returns an MPI error code.
-int result_blocks(const call& c, const call_place& at, bool before,
+int result_blocks(const call& c, const calling_rank& at, bool before,
                   std::vector<user_block>& blocks);
 
 /// The parts of the user's memory that this rank's call sends, by MPI's rules. Returns an MPI error
 /// code.
-int sent_blocks(const call& c, const call_place& at, std::vector<user_block>& blocks);
+int sent_blocks(const call& c, const calling_rank& at, std::vector<user_block>& blocks);
 
 std::size_t packed_bytes(const std::vector<user_block>& blocks);
 /// Convert to and from the wire format. Return an MPI error code.
@@ -67,7 +67,7 @@ class call_buffers {
   /// root. `padded_bytes`, if not 0: for a schedule of equal blocks that serves an all_to_allv or
   /// all_to_allw, the length of each, see padded_bytes(). All arguments must live until finish().
   /// Returns an MPI error code.
-  int prepare(const call& c, const call_place& at, const schedule& s, int root,
+  int prepare(const call& c, const calling_rank& at, const schedule& s, int root,
               const node_order* nodes = nullptr, std::int64_t padded_bytes = 0);
   /// The length of blocks that have room for `longest` bytes and for the length of the data.
   static std::int64_t padded_bytes(std::int64_t longest) {
@@ -125,7 +125,7 @@ class call_buffers {
   std::int32_t virtual_rank() const { return virtual_rank(at_.rank); }
 
   const call* call_ = nullptr;
-  call_place at_{};
+  calling_rank at_{};
   const node_order* nodes_ = nullptr;
   binding bound_{};
   element_operation operation_{};

@@ -27,9 +27,9 @@ struct driver {
 };
 
 template <class Function>
-bool find(void* library, const char* name, Function*& place) {
-  place = reinterpret_cast<Function*>(dlsym(library, name));
-  return place != nullptr;
+bool find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+  return function != nullptr;
 }
 
 struct cuda_driver : driver {
@@ -115,7 +115,7 @@ struct level_zero_driver : driver {
     int mode = 1;  // ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
     int priority = 0;
   };
-  struct place {
+  struct owner {
     void* context = nullptr;  // null: no memory of a GPU
     void* device = nullptr;
   };
@@ -133,7 +133,7 @@ struct level_zero_driver : driver {
            find(library, "zeCommandListAppendMemoryCopy", append_copy) &&
            find(library, "zeCommandListDestroy", destroy_list);
   }
-  place place_of(const void* memory) const {
+  owner owner_of(const void* memory) const {
     constexpr int of_device = 2;  // ZE_MEMORY_TYPE_DEVICE
     std::array<void*, 32> known{};
     const std::size_t count = contexts(known.data(), known.size());
@@ -145,9 +145,9 @@ struct level_zero_driver : driver {
     }
     return {};
   }
-  bool owns(const void* memory) const override { return place_of(memory).context != nullptr; }
+  bool owns(const void* memory) const override { return owner_of(memory).context != nullptr; }
   bool copy(void* to, const void* from, std::size_t bytes) const override {
-    const place receives = place_of(to), there = receives.context ? receives : place_of(from);
+    const owner receives = owner_of(to), there = receives.context ? receives : owner_of(from);
     const queue waits;
     void* list = nullptr;
     if (make_list(there.context, there.device, &waits, &list) != 0) return false;
@@ -258,7 +258,7 @@ int host_copies::copy_side(copied_side& side, call_side& user, bool read) {
   return MPI_SUCCESS;
 }
 
-int host_copies::prepare(const call& c, const call_place& at) {
+int host_copies::prepare(const call& c, const calling_rank& at) {
   user_ = &c;
   on_host_ = c;
   at_ = at;
@@ -270,7 +270,7 @@ int host_copies::prepare(const call& c, const call_place& at) {
   if (const int failure = copy_side(send_, on_host_.send, true)) return failure;
 
   if (const int failure = result_blocks(c, at, in_place, receive_.blocks)) return failure;
-  // A rank without a result may still send what is in its place.
+  // A rank without a result may still send what its result would overwrite.
   if (in_place && receive_.blocks.empty())
     if (const int failure = sent_blocks(c, at, receive_.blocks)) return failure;
   return copy_side(receive_, on_host_.receive, in_place || (is_broadcast && at.rank == c.root));

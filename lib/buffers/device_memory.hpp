@@ -29,7 +29,7 @@ class host_copies {
  public:
   /// Copies what the call reads. The call must live until finish(). Returns an MPI error code;
   /// throws std::bad_alloc.
-  int prepare(const call& c, const call_place& at);
+  int prepare(const call& c, const calling_rank& at);
   /// The call with host copies in place of buffers in GPU memory; unchanged if there are none.
   const call& on_host() const { return on_host_; }
   /// Copies received data back. Returns an MPI error code.
@@ -45,7 +45,7 @@ class host_copies {
 
   const call* user_ = nullptr;
   call on_host_{};
-  call_place at_{};
+  calling_rank at_{};
   copied_side send_, receive_;
 };
 

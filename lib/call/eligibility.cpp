@@ -148,10 +148,10 @@ bool is_refused_as_alias(const call& c, int rank) {
 
 bool is_refused(const call& c, int rank, int num_ranks) {
   // MPI_IN_PLACE where MPI gives it no meaning.
-  const bool in_wrong_place =
+  const bool is_wrongly_in_place =
       (c.is_reduction() && received_part(c, rank) != part::none && c.receive.in_place()) ||
       (c.op == collective::broadcast && c.receive.in_place());
-  if (in_wrong_place || is_refused_as_alias(c, rank)) return true;
+  if (is_wrongly_in_place || is_refused_as_alias(c, rank)) return true;
   if (!is_mpich || (c.send.memory && c.receive.memory)) return false;
   call_side sent = c.send;  // a reduction's count and type are for both sides
   if (c.is_reduction()) sent = {.memory = c.send.memory, .count = 1, .type = c.receive.type};

@@ -6,19 +6,19 @@ namespace railpass::internal {
 
 namespace {
 
-// MPI's functions of one kind: with ints or large counts (`Count` and `Place`, a displacement in
-// elements), blocking or, with a request at the end, begun only.
-template <class Count, class Place, class... More>
+// MPI's functions of one kind: with ints or large counts (`Count` and `Displacement`, a
+// displacement in elements), blocking or, with a request at the end, begun only.
+template <class Count, class Displacement, class... More>
 struct functions {
   using equal = int (*)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, MPI_Comm,
                         More...);
   equal all_to_all;
-  int (*all_to_allv)(const void*, const Count*, const Place*, MPI_Datatype, void*, const Count*,
-                     const Place*, MPI_Datatype, MPI_Comm, More...);
+  int (*all_to_allv)(const void*, const Count*, const Displacement*, MPI_Datatype, void*,
+                     const Count*, const Displacement*, MPI_Datatype, MPI_Comm, More...);
   int (*all_to_allw)(const void*, const Count*, const MPI_Aint*, const MPI_Datatype*, void*,
                      const Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, More...);
   equal all_gather;
-  int (*all_gatherv)(const void*, Count, MPI_Datatype, void*, const Count*, const Place*,
+  int (*all_gatherv)(const void*, Count, MPI_Datatype, void*, const Count*, const Displacement*,
                      MPI_Datatype, MPI_Comm, More...);
 
   int run(const neighbor_call& c, More... more) const {
@@ -30,9 +30,9 @@ struct functions {
                           more...);
       case neighbor_function::all_to_allv:
         return all_to_allv(s.memory, s.counts.template as<Count>(),
-                           s.displacements.template as<Place>(), s.type, out,
-                           r.counts.template as<Count>(), r.displacements.template as<Place>(),
-                           r.type, c.comm, more...);
+                           s.displacements.template as<Displacement>(), s.type, out,
+                           r.counts.template as<Count>(),
+                           r.displacements.template as<Displacement>(), r.type, c.comm, more...);
       case neighbor_function::all_to_allw:
         return all_to_allw(s.memory, s.counts.template as<Count>(),
                            s.displacements.template as<MPI_Aint>(), s.types, out,
@@ -43,7 +43,7 @@ struct functions {
                           more...);
       case neighbor_function::all_gatherv:
         return all_gatherv(s.memory, Count(s.count), s.type, out, r.counts.template as<Count>(),
-                           r.displacements.template as<Place>(), r.type, c.comm, more...);
+                           r.displacements.template as<Displacement>(), r.type, c.comm, more...);
     }
     return MPI_ERR_INTERN;
   }

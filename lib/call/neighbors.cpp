@@ -70,8 +70,8 @@ neighbor_blocks::neighbor_blocks(const call_side& of, bool is_one) : of_(of) {
 // A block without elements may have no datatype.
 neighbor_block neighbor_blocks::operator[](int i) const {
   const std::int64_t count = of_.counts ? of_.counts[i] : of_.count;
-  const std::int64_t place = of_.displacements ? of_.displacements[i] : i;
-  return {displaced(static_cast<const std::byte*>(of_.memory), place * stride_bytes_), count,
+  const std::int64_t displacement = of_.displacements ? of_.displacements[i] : i;
+  return {displaced(static_cast<const std::byte*>(of_.memory), displacement * stride_bytes_), count,
           count == 0  ? MPI_BYTE
           : of_.types ? of_.types[i]
                       : of_.type};
@@ -87,8 +87,8 @@ edge_question::edge_question(const neighbors& around, neighbor_function f)
   counts_.assign(most, words_per_edge);
   types_.assign(most, MPI_INT32_T);
   for (std::size_t i = 0; i < most; ++i) {
-    places_.push_back(words_per_edge * int(i));
-    places_bytes_.push_back(MPI_Aint(sizeof(std::int32_t)) * words_per_edge * MPI_Aint(i));
+    displacements_.push_back(words_per_edge * int(i));
+    displacements_bytes_.push_back(MPI_Aint(sizeof(std::int32_t)) * words_per_edge * MPI_Aint(i));
   }
 }
 
@@ -110,12 +110,12 @@ bool edge_question::ask(MPI_Comm comm, bool nonblocking, std::span<std::int32_t>
           ? arguments_of::neighbor_all_to_all(sent_.data(), words_per_edge, MPI_INT32_T, out,
                                               words_per_edge, MPI_INT32_T, comm)
       : f_ == neighbor_function::all_to_allv
-          ? arguments_of::neighbor_all_to_allv(sent_.data(), counts_.data(), places_.data(),
-                                               MPI_INT32_T, out, counts_.data(), places_.data(),
-                                               MPI_INT32_T, comm)
-          : arguments_of::neighbor_all_to_allw(sent_.data(), counts_.data(), places_bytes_.data(),
-                                               types_.data(), out, counts_.data(),
-                                               places_bytes_.data(), types_.data(), comm);
+          ? arguments_of::neighbor_all_to_allv(sent_.data(), counts_.data(), displacements_.data(),
+                                               MPI_INT32_T, out, counts_.data(),
+                                               displacements_.data(), MPI_INT32_T, comm)
+          : arguments_of::neighbor_all_to_allw(
+                sent_.data(), counts_.data(), displacements_bytes_.data(), types_.data(), out,
+                counts_.data(), displacements_bytes_.data(), types_.data(), comm);
   if (nonblocking) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (start_native(c, &request) != MPI_SUCCESS ||

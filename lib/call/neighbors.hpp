@@ -60,8 +60,8 @@ class edge_question {
   const neighbors& around_;
   neighbor_function f_;
   std::vector<std::int32_t> sent_, received_;  // by edge: rank and number
-  std::vector<int> counts_, places_;
-  std::vector<MPI_Aint> places_bytes_;
+  std::vector<int> counts_, displacements_;
+  std::vector<MPI_Aint> displacements_bytes_;
   std::vector<MPI_Datatype> types_;
 };
 

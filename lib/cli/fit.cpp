@@ -123,7 +123,7 @@ void print(const profile& p, const measurements& m) {
     for (const algorithm_correction& c : p.corrections) {
       double most = 0;
       for (const algorithm_correction::point& at : c.points)
-        most = std::max(most, std::abs(select::misfit_at(c, at.place).mean));
+        most = std::max(most, std::abs(select::misfit_at(c, at.features).mean));
       lines.add({c.collective, c.algorithm, fixed(c.factor, 3), fixed(std::exp(most), 2),
                  std::to_string(c.points.size())});
     }
@@ -141,7 +141,7 @@ void print(const profile& p, const measurements& m) {
 measurements known_times(const std::string& where, const std::optional<origin>& of_files) {
   fingerprint here = of_files ? of_files->machine_id : measure::machine_marks(1);
   here.num_hosts = 1;  // what is known of one host and of several complement each other
-  store::known found = store::read(store::places_of(where), here, 100000);
+  store::known found = store::read(store::locations_of(where), here, 100000);
   for (const std::string& problem : found.problems)
     std::cerr << "railpass fit: " << printable(problem) << '\n';
   for (knowledge::experience& e : found.contexts)

@@ -27,7 +27,7 @@ struct options {
 
 std::vector<std::string> usual_store() {
   const std::string set = read_settings(environ).values.knowledge;
-  return {store::places_of(set == "off" ? "on" : set).own.string()};
+  return {store::locations_of(set == "off" ? "on" : set).own.string()};
 }
 
 void say(const std::vector<std::string>& sentences) {

@@ -37,11 +37,11 @@ struct options {
   std::vector<int> ranks;
   json_output json;
 
-  store::places places() const {
+  store::locations locations() const {
     if (!store.empty()) return {.own = store, .others = {}};
     const std::string set = read_settings(environ).values.knowledge;
     // RAILPASS_KNOWLEDGE=off is for programs: this verb shows the files all the same.
-    return store::places_of(set == "off" ? "on" : set);
+    return store::locations_of(set == "off" ? "on" : set);
   }
 };
 
@@ -75,9 +75,9 @@ std::string size_text(std::uint64_t bytes) {
                              : fixed(double(bytes) / (1 << 20), 1) + " MiB";
 }
 
-// Lists the files of all places, each with its own path.
+// Lists the files of all locations, each with its own path.
 std::vector<std::pair<std::filesystem::path, store::store_contents>> everything(
-    const store::places& from) {
+    const store::locations& from) {
   std::vector<std::pair<std::filesystem::path, store::store_contents>> all;
   all.emplace_back(from.own, store::contents(from.own));
   for (const std::filesystem::path& other : from.others)
@@ -87,7 +87,7 @@ std::vector<std::pair<std::filesystem::path, store::store_contents>> everything(
 
 int list(const options& o) {
   ordered_json list = ordered_json::array(), problems = ordered_json::array();
-  for (const auto& [place, found] : everything(o.places())) {
+  for (const auto& [location, found] : everything(o.locations())) {
     report::table lines(
         {"machine", "runs", "under way", "contexts", "files", "size", "first", "last"});
     for (const store::machine_contents& m : found.machines) {
@@ -98,7 +98,7 @@ int list(const options& o) {
         if (first_at.empty() || e.first_at < first_at) first_at = e.first_at;
         last_at = std::max(last_at, e.last_at);
       }
-      list.push_back({{"place", place.string()},
+      list.push_back({{"place", location.string()},
                       {"folder", m.folder.filename().string()},
                       {"machine_id", machine_json(m.machine)},
                       {"runs", runs},
@@ -116,13 +116,13 @@ int list(const options& o) {
     if (!o.json.text()) continue;
     say(found.problems);
     if (lines.empty())
-      screen().words() << "No knowledge in " << printable(place.string()) << '\n';
+      screen().words() << "No knowledge in " << printable(location.string()) << '\n';
     else
       screen().words()
-          << "In " << printable(place.string())
+          << "In " << printable(location.string())
           << " (under way: running, or killed less than a day ago; files: runs that are not in the "
              "database yet)\n"
-          << screen().printed(lines, place.string()) << '\n';
+          << screen().printed(lines, location.string()) << '\n';
   }
   o.json.write(ordered_json{{"machines", list}, {"problems", problems}});
   return succeeded;
@@ -181,7 +181,7 @@ std::string page_of(const options& o) {
     for (const knowledge::experience& e : m.contexts) last = std::max(last, e.last_at);
     return last;
   };
-  for (auto& [place, found] : everything(o.places()))
+  for (auto& [location, found] : everything(o.locations()))
     for (store::machine_contents& m : found.machines)
       if (!latest || last_at(m) > last_at(*latest)) latest = std::move(m);
   if (!latest) throw error("no knowledge to show on a page");
@@ -199,12 +199,12 @@ int analyse(const options& o) {
   const filter wanted(o);
   ordered_json groups = ordered_json::array();
   std::string text;
-  for (const auto& [place, found] : everything(o.places())) {
+  for (const auto& [location, found] : everything(o.locations())) {
     if (o.json.text()) say(found.problems);
     for (const store::machine_contents& m : found.machines) {
       const auto analysed = report::analyse_knowledge(wanted.of(m.contexts), how);
       if (analysed.empty()) continue;
-      text += text_of(m.machine) + " (" + printable(place.string()) + ")\n\n";
+      text += text_of(m.machine) + " (" + printable(location.string()) + ")\n\n";
       for (const report::analysed_group& g : analysed) {
         text += printable(g.title) + '\n' + screen().printed(g.problems, g.title) + '\n';
         if (!g.predictors.empty()) text += screen().printed(g.predictors, g.title) + '\n';
@@ -229,7 +229,7 @@ int show(const options& o) {
   ordered_json list = ordered_json::array();
   std::string text;
   std::vector<std::string> problems;
-  for (const auto& [place, found] : everything(o.places())) {
+  for (const auto& [location, found] : everything(o.locations())) {
     problems.insert(problems.end(), found.problems.begin(), found.problems.end());
     for (const store::machine_contents& m : found.machines) {
       std::map<std::string, std::vector<const knowledge::experience*>> tables;
@@ -240,7 +240,7 @@ int show(const options& o) {
               .push_back(&e);
       }
       if (tables.empty()) continue;
-      text += text_of(m.machine) + " (" + printable(place.string()) + ")\n\n";
+      text += text_of(m.machine) + " (" + printable(location.string()) + ")\n\n";
       for (auto& [title, contexts] : tables) {
         std::ranges::sort(contexts, {}, [](const knowledge::experience* e) {
           return std::tie(e->of.num_ranks, e->of.ranks_per_node, e->of.kind, e->of.rails,
@@ -256,7 +256,7 @@ int show(const options& o) {
                      format_seconds(best.arm->times.quantiles.median_s), speedup_text(best),
                      std::to_string(best.arm->times.samples), std::to_string(e->runs),
                      e->last_at.substr(0, 10)});
-          ordered_json line{{"place", place.string()},
+          ordered_json line{{"place", location.string()},
                             {"machine_id", machine_json(m.machine)},
                             {"collective", e->of.collective},
                             {"operation", e->of.operation},
@@ -319,7 +319,7 @@ int prune(const options& o) {
   if (!o.older_than.empty()) keep.not_before = days_ago(std::stoi(o.older_than));
   ordered_json j;
   std::string text;
-  bring_together(o.places().own, keep, j, text);
+  bring_together(o.locations().own, keep, j, text);
   if (o.json.text()) screen().words() << text;
   o.json.write(j);
   return succeeded;
@@ -333,7 +333,7 @@ int add(const options& o, bool stores) {
     std::ranges::move(stores ? store::runs_of(path, problems) : store::runs_of_file(path),
                       std::back_inserter(runs));
   say(problems);
-  const std::filesystem::path own = o.places().own;
+  const std::filesystem::path own = o.locations().own;
   const store::added report = store::merge(own, runs);
   say(report.problems);
   ordered_json j{{"added", report.runs}, {"present", report.present}};
@@ -351,7 +351,7 @@ int import(const options& o) { return add(o, false); }
 
 int export_all(const options& o) {
   knowledge::collection all{.written_at = files::utc_now()};
-  const store::store_contents found = store::contents(o.places().own);
+  const store::store_contents found = store::contents(o.locations().own);
   say(found.problems);
   for (const store::machine_contents& m : found.machines)
     all.runs.insert(all.runs.end(), m.runs.begin(), m.runs.end());

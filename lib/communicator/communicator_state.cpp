@@ -33,7 +33,7 @@ std::atomic<std::uint64_t> frees{1};
 [[gnu::tls_model("initial-exec")]] thread_local std::array<remembered, 1 << remembered_bits>
     memory{};
 
-remembered& place_of(MPI_Comm comm) {
+remembered& entry_of(MPI_Comm comm) {
   return memory[scattered(std::hash<MPI_Comm>{}(comm)) >> (64 - remembered_bits)];
 }
 
@@ -74,13 +74,13 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
   process* const owner = process::get();
   if (!owner || comm == MPI_COMM_NULL) return nullptr;
   const std::uint64_t now = frees.load(std::memory_order_acquire);
-  const remembered& seen = place_of(comm);
+  const remembered& seen = entry_of(comm);
   return seen.comm == comm && seen.frees == now ? seen.state : find_or_make(comm, *owner, code);
 }
 
 communicator_state* communicator_state::find_or_make(MPI_Comm comm, process& owner, int& code) {
   const std::uint64_t now = frees.load(std::memory_order_acquire);
-  remembered& seen = place_of(comm);
+  remembered& seen = entry_of(comm);
   // MPICH still reads attributes that it has deleted, whose memory may already belong to another
   // communicator. So no attribute of a communicator that is being freed is read.
   if (freeing::now(comm)) return nullptr;

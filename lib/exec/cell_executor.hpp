@@ -173,12 +173,12 @@ class cell_executor {
                        (b.input == b.output) == p.memory.same(buffer::input, buffer::output) &&
                        is_simple(b) && is_simple(before);
     p.memory.bind(b);
-    if (again) return p.memory.place_again(s);
+    if (again) return p.memory.lay_out_again(s);
     p.serial = 0;
     p.opens_memory = false;
     p.actions.clear();
     if (b.size.units == 0) return;
-    p.memory.place(s);
+    p.memory.lay_out(s);
     if (!fits(s))
       throw error("a schedule needs " + std::to_string(s.places) +
                   " places in shared memory, expected at most " + std::to_string(most_places(s)));
@@ -228,7 +228,7 @@ class cell_executor {
     }
     return a;
   }
-  // The size, with the blocks at their places in that buffer.
+  // The size, with the extents of the blocks in that buffer.
   message_size size_of(const program& p, const schedule& s, buffer of, std::int32_t parts) const {
     const binding& b = p.memory.bound();
     message_size size = b.size;

@@ -123,7 +123,7 @@ class cell_region {
   std::atomic_ref<std::uint64_t> shown(cell_ring ring, std::uint64_t number) const {
     return word_at(offset_of(ring, number));
   }
-  // Place of the call mark, after the number.
+  // Offset of the call mark, after the number.
   static constexpr std::int64_t mark_of(cell_ring ring, std::uint64_t number) {
     return offset_of(ring, number) + std::int64_t(sizeof(std::uint64_t));
   }

@@ -13,7 +13,7 @@ namespace railpass::internal {
 /// What AMD's processors (Zen 3 and 4) copy up to 30 times as slowly by the instruction that C
 /// libraries and the kernel use for all but short copies (glibc's bug 30994; 2.9 us of 8 KiB
 /// instead of 0.1): the destination lies less than 32 bytes further on in its page than the source
-/// in its own. Buffers of whole pages that malloc places one behind the other are so.
+/// in its own. Buffers of whole pages that malloc allocates one behind the other are so.
 inline bool follows_in_page(const std::byte* to, const std::byte* from) {
   const std::uintptr_t ahead =
       reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);

@@ -54,10 +54,10 @@ class execution {
     bound_serial_ = 0;
     if (b.size.units == 0) return;  // every extent is empty, at all ranks
     if (again) {
-      memory_.place_again(s);
+      memory_.lay_out_again(s);
       reset_steps();
     } else {
-      memory_.place(s);
+      memory_.lay_out(s);
       if (s.serial == 0 || s.serial != structure_serial_) {
         structure_serial_ = 0;
         bind_structure();
@@ -137,12 +137,12 @@ class execution {
     std::vector<awaited_peer> peers;
     if (done()) return peers;
     const auto entry = [&](std::int32_t rank) -> awaited_peer& {
-      auto place = std::lower_bound(
+      auto found = std::lower_bound(
           peers.begin(), peers.end(), rank,
           [](const awaited_peer& p, std::int32_t wanted) { return p.rank < wanted; });
-      if (place == peers.end() || place->rank != rank)
-        place = peers.insert(place, awaited_peer{.rank = rank});
-      return *place;
+      if (found == peers.end() || found->rank != rank)
+        found = peers.insert(found, awaited_peer{.rank = rank});
+      return *found;
     };
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const bound_step& s = steps_[i];
@@ -175,7 +175,7 @@ class execution {
   static constexpr std::int64_t until_ended = -(std::int64_t{1} << 61);
   static constexpr std::int64_t without_waiting = std::int64_t{1} << 61;
 
-  // Places of the blocks in a buffer cut into `parts` parts; most steps of a schedule share a cut.
+  // Extents of the blocks in a buffer cut into `parts` parts; most steps of a schedule share a cut.
   struct cut {
     std::int32_t parts = 1;
     buffer of = buffer::output;
@@ -220,7 +220,7 @@ class execution {
     std::uint8_t window = max_window;
     bool segmented = false;
     bool reads_elsewhere = false;  // from_distance is not always 0
-    bool idle = false;             // a copy from a place to itself
+    bool idle = false;             // a copy of memory onto itself
   };
   static_assert(sizeof(bound_step) == 2 * cache_line && max_window < 256);
   // An instance may start once published_[index] + offset is larger than its number.
@@ -381,7 +381,7 @@ class execution {
     ready_ = work_;
   }
 
-  // Places of the blocks of a buffer that are not equal parts of the message; null: equal parts.
+  // Extents of the blocks of a buffer that are not equal parts of the message; null: equal parts.
   const extent* table_of(buffer b, std::int32_t parts) const {
     const std::span<const extent>& own = b == buffer::input    ? bound().input_blocks
                                          : b == buffer::output ? bound().output_blocks

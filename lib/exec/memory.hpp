@@ -27,17 +27,17 @@ class bound_memory {
   /// Takes the binding; buffers stay in place.
   void bind(const binding& b) { binding_ = b; }
 
-  /// Places the buffers for another schedule or size. Borrows scratch memory, see scratch_memory.
-  void place(const schedule& s) {
+  /// Lays out the buffers for another schedule or size. Borrows scratch memory, see scratch_memory.
+  void lay_out(const schedule& s) {
     arena_bytes_ = scratch_bytes(s, binding_);
     arena_.borrow(arena_bytes_);
-    place_given();
+    lay_out_given();
     divide_arena(s);
   }
-  /// Places the buffers for the same schedule and size: only the caller's buffers and perhaps the
+  /// Lays out the buffers for the same schedule and size: only the caller's buffers and perhaps the
   /// scratch memory have moved.
-  void place_again(const schedule& s) {
-    place_given();
+  void lay_out_again(const schedule& s) {
+    lay_out_given();
     if (arena_bytes_ == 0) return;
     arena_.borrow(arena_bytes_);
     if (arena_.get() != divided_) divide_arena(s);
@@ -191,7 +191,7 @@ class bound_memory {
     std::int64_t bytes = 0;
     return memory_bytes(b, units, &bytes) && visit(staging, false, 0, bytes);
   }
-  void place_given() {
+  void lay_out_given() {
     // The input is never written: the builder's steps write to `to`, which is never the input.
     memory_[0] = const_cast<std::byte*>(binding_.input);
     memory_[1] = binding_.output;
@@ -203,14 +203,14 @@ class bound_memory {
     const bool packs = binding_.hooks.pack != nullptr;
     const std::int64_t shift = packs ? binding_.layout.true_lower_bound_bytes : 0;
     const std::int64_t distance = packs ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
-    std::byte* place = divided_;
+    std::byte* part = divided_;
     for_each_arena_part(s, binding_,
                         [&](unsigned i, bool mirror, std::int64_t first, std::int64_t bytes) {
                           if (mirror)
-                            mirror_[i] = displaced(place, -first * binding_.size.unit_bytes);
+                            mirror_[i] = displaced(part, -first * binding_.size.unit_bytes);
                           else
-                            memory_[i] = displaced(place, -shift - first * distance);
-                          place += aligned(bytes);
+                            memory_[i] = displaced(part, -shift - first * distance);
+                          part += aligned(bytes);
                           return true;
                         });
   }

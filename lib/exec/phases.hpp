@@ -27,7 +27,7 @@ class phases_executor {
           const wait_watch& watch = {}) {
     const bool prepared = s.serial != 0 && s.serial == serial_ && needs_as_much(b);
     memory_.bind(b);
-    memory_.place(s);
+    memory_.lay_out(s);
     scratch_ = memory_.scratch();
     binding of_phase = b;
     of_phase.scratch = &scratch_;

@@ -39,19 +39,19 @@ class schedule_cache {
       return e.built;
     }
     auto built = std::make_shared<const schedule>(numbered(a.build(s, values)));
-    std::size_t place = hashes_.size();
-    if (place < capacity_) {
-      entries_.resize(place + 1);  // if there is memory for one of them only, neither counts
+    std::size_t index = hashes_.size();
+    if (index < capacity_) {
+      entries_.resize(index + 1);  // if there is memory for one of them only, neither counts
       hashes_.emplace_back();
     } else {
-      place = 0;
+      index = 0;
       for (std::size_t i = 1; i < hashes_.size(); ++i)
-        if (entries_[i].last_used < entries_[place].last_used) place = i;
+        if (entries_[i].last_used < entries_[index].last_used) index = i;
     }
-    hashes_[place] = hash;
-    entries_[place] = {&a,      values, s.rank,          s.num_ranks, s.commutative, s.result_rank,
+    hashes_[index] = hash;
+    entries_[index] = {&a,      values, s.rank,          s.num_ranks, s.commutative, s.result_rank,
                        s.nodes, now_,   std::move(built)};
-    return entries_[place].built;
+    return entries_[index].built;
   }
 
   std::size_t size() const { return hashes_.size(); }

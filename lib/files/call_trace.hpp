@@ -15,7 +15,7 @@ inline constexpr std::string_view trace_header =
 
 struct traced_call {
   double started_s = 0;
-  int communicator = 0, collective = 0, arm = 0;  ///< places in call_trace's names
+  int communicator = 0, collective = 0, arm = 0;  ///< indices in call_trace's names
   std::int64_t bytes = 0;
   double probability = 0;  ///< of the arm among the calls of its plan
   bool timed = false;
@@ -26,7 +26,7 @@ struct call_trace {
   std::vector<std::string> names{};
   std::vector<traced_call> calls{};
 
-  const std::string& name(int place) const { return names[std::size_t(place)]; }
+  const std::string& name(int index) const { return names[std::size_t(index)]; }
 };
 
 call_trace parse_trace(std::string_view text, const std::string& name);

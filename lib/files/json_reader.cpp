@@ -9,7 +9,7 @@ namespace railpass::internal::files {
 namespace {
 
 // Line and column of the byte, counted from 1.
-std::string place_in(std::string_view text, std::size_t byte) {
+std::string line_and_column(std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
@@ -40,12 +40,12 @@ std::size_t too_deep(std::string_view text) {
 
 nlohmann::json parse_json(std::string_view text, const std::string& name) {
   if (const std::size_t byte = too_deep(text))
-    throw error(name + ": " + place_in(text, byte) + ": expected JSON nested at most " +
+    throw error(name + ": " + line_and_column(text, byte) + ": expected JSON nested at most " +
                 std::to_string(deepest_nesting) + " deep");
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& e) {
-    throw error(name + ": " + place_in(text, e.byte) +
+    throw error(name + ": " + line_and_column(text, e.byte) +
                 ": not a railpass file, or cut short (expected JSON)");
   } catch (const nlohmann::json::out_of_range&) {
     throw error(name + ": a number is too large");

@@ -19,8 +19,8 @@ inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;  // exact
 inline constexpr int largest_count = 1 << 24;                           // ranks, hosts, cores
 inline constexpr int deepest_nesting = 64;                              // no format needs a tenth
 
-/// The text as JSON; throws error with `name`, the place and what is wrong. Looks at the depth
-/// first, as all that goes through a document later is recursive.
+/// The text as JSON; throws error with `name`, the line and column and what is wrong. Looks at the
+/// depth first, as all that goes through a document later is recursive.
 nlohmann::json parse_json(std::string_view text, const std::string& name);
 
 /// A value inside a document; that and its name must outlive it. Error messages say the way to it.

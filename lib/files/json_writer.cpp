@@ -9,11 +9,11 @@ namespace railpass::internal::files {
 namespace {
 
 // Numbers that JSON cannot say would come out as null and make the file unreadable.
-void refuse_non_finite(const json& j, const std::string& place) {
+void refuse_non_finite(const json& j, const std::string& path) {
   if (j.is_number_float() && !std::isfinite(j.get<double>()))
-    throw error("cannot write " + place + ": not a finite number");
+    throw error("cannot write " + path + ": not a finite number");
   for (const auto& [key, item] : j.items())
-    if (j.is_structured()) refuse_non_finite(item, place + '/' + key);
+    if (j.is_structured()) refuse_non_finite(item, path + '/' + key);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ void expect_growing(const json_reader& r, const Piece& piece, const std::vector<
 
 // The numbers in a point's line, in this order.
 auto members_of(auto& point) {
-  auto& at = point.place;
+  auto& at = point.features;
   return std::array{&at.size,          &at.ranks,     &at.ranks_per_node, &at.segments,
                     &at.segment_bytes, &at.others[0], &at.others[1],      &at.others[2],
                     &point.weight,     &point.noise,  &point.own,         &point.seconds};

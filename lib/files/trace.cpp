@@ -11,9 +11,9 @@ namespace railpass::internal::files {
 
 call_trace parse_trace(std::string_view text, const std::string& name) {
   call_trace trace;
-  std::unordered_map<std::string, int> places;
-  const auto place_of = [&](std::string_view word) {
-    const auto [known, is_new] = places.try_emplace(std::string(word), int(trace.names.size()));
+  std::unordered_map<std::string, int> indices;
+  const auto index_of = [&](std::string_view word) {
+    const auto [known, is_new] = indices.try_emplace(std::string(word), int(trace.names.size()));
     if (is_new) trace.names.emplace_back(word);
     return known->second;
   };
@@ -39,9 +39,9 @@ call_trace parse_trace(std::string_view text, const std::string& name) {
     fields[1] = rest.substr(comma + 1);
 
     traced_call call{.started_s = lines.number(fields[0]),
-                     .communicator = place_of(fields[1]),
-                     .collective = place_of(fields[3]),
-                     .arm = place_of(fields[5]),
+                     .communicator = index_of(fields[1]),
+                     .collective = index_of(fields[3]),
+                     .arm = index_of(fields[5]),
                      .bytes = lines.bytes(fields[4]),
                      .probability = lines.number(fields[6]),
                      .timed = fields[7] == "1",

@@ -63,8 +63,8 @@ class agreement {
   bool same_clock() const { return is_equal(clock); }
 
   /// The base in which this rank would take its lane, and the free lanes and slots there.
-  void offer(std::uint64_t base_id, const place_book::lane_set& free,
-             const place_book::slot_set& free_slots) {
+  void offer(std::uint64_t base_id, const resource_book::lane_set& free,
+             const resource_book::slot_set& free_slots) {
     set_pair(base_id_word, base_id);
     words_[slots] = free_slots.words()[0];
     std::ranges::copy(free.words(), words_.begin() + lanes);
@@ -100,7 +100,7 @@ class agreement {
   }
   bool is_equal(std::size_t first) const { return words_[first] == ~words_[first + 1]; }
 
-  std::array<std::uint64_t, std::size_t(lanes) + place_book::lane_set::num_words> words_{};
+  std::array<std::uint64_t, std::size_t(lanes) + resource_book::lane_set::num_words> words_{};
 };
 
 inline int agreement::common_lane() const {

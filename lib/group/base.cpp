@@ -39,37 +39,37 @@ bool has_same_ranks(const base& of, MPI_Comm user, int num_ranks) {
   return PMPI_Comm_compare(user, of.comm, &how) == MPI_SUCCESS && how == MPI_CONGRUENT;
 }
 
-base_place place_in(base& of, MPI_Comm user) {
-  base_place place;
-  PMPI_Comm_rank(user, &place.rank);
-  PMPI_Comm_size(user, &place.num_ranks);
-  if (has_same_ranks(of, user, place.num_ranks)) {
-    place.of = &of;
-    return place;
+base_mapping mapping_in(base& of, MPI_Comm user) {
+  base_mapping mapping;
+  PMPI_Comm_rank(user, &mapping.rank);
+  PMPI_Comm_size(user, &mapping.num_ranks);
+  if (has_same_ranks(of, user, mapping.num_ranks)) {
+    mapping.of = &of;
+    return mapping;
   }
   std::vector<int> others = translate(user, of.group);
   if (others.empty()) return {};
-  place.of = &of;
-  place.ranks = rank_map(std::move(others));
-  return place;
+  mapping.of = &of;
+  mapping.ranks = rank_map(std::move(others));
+  return mapping;
 }
 
 }  // namespace
 
 base_lane::~base_lane() {
-  if (place_.of && !lost_) bases::of_process().give_back(*place_.of, number_);
+  if (mapping_.of && !lost_) bases::of_process().give_back(*mapping_.of, number_);
 }
 
 int base_lane::isend(const std::int32_t* words, int count, int to, int tag,
                      MPI_Request* request) const {
-  return PMPI_Isend(words, count, MPI_INT32_T, place_.ranks[to], first_tag() + tag, place_.of->comm,
-                    request);
+  return PMPI_Isend(words, count, MPI_INT32_T, mapping_.ranks[to], first_tag() + tag,
+                    mapping_.of->comm, request);
 }
 
 int base_lane::irecv(std::int32_t* words, int count, int from, int tag,
                      MPI_Request* request) const {
-  return PMPI_Irecv(words, count, MPI_INT32_T, place_.ranks[from], first_tag() + tag,
-                    place_.of->comm, request);
+  return PMPI_Irecv(words, count, MPI_INT32_T, mapping_.ranks[from], first_tag() + tag,
+                    mapping_.of->comm, request);
 }
 
 void base_lane::tell_all(trouble what) const {
@@ -97,19 +97,19 @@ base_lane::news base_lane::look() const {
   while (!heard.announced) {
     int found = 0;
     MPI_Status status;
-    if (PMPI_Iprobe(MPI_ANY_SOURCE, first_tag() + failure_tag, place_.of->comm, &found, &status) !=
-            MPI_SUCCESS ||
+    if (PMPI_Iprobe(MPI_ANY_SOURCE, first_tag() + failure_tag, mapping_.of->comm, &found,
+                    &status) != MPI_SUCCESS ||
         !found)
       break;
     announcement words{};
     if (PMPI_Recv(words.data(), int(words.size()), MPI_INT32_T, status.MPI_SOURCE, status.MPI_TAG,
-                  place_.of->comm, &status) != MPI_SUCCESS)
+                  mapping_.of->comm, &status) != MPI_SUCCESS)
       break;
     int count = 0;
     PMPI_Get_count(&status, MPI_INT32_T, &count);
     // Other sources may have failed on a communicator that used this number before.
     for (int r = 0; r < num_ranks(); ++r) {
-      if (place_.ranks[r] != status.MPI_SOURCE) continue;
+      if (mapping_.ranks[r] != status.MPI_SOURCE) continue;
       if (count == 1) {
         heard.worst = std::max(heard.worst, trouble(words[0]));
         heard.unlike = heard.unlike || trouble(words[0]) == trouble::unlike;
@@ -132,15 +132,15 @@ bases& bases::of_process() {
   return all;
 }
 
-base_place bases::find(MPI_Comm user) {
+base_mapping bases::find(MPI_Comm user) {
   const std::lock_guard lock(mutex_);
-  base_place first;
+  base_mapping first;
   for (const entry& e : all_) {
     if (first.of && !e.made->shared) continue;
-    base_place place = place_in(*e.made, user);
-    if (!place.of) continue;
-    if (place.of->shared) return place;
-    first = std::move(place);
+    base_mapping mapping = mapping_in(*e.made, user);
+    if (!mapping.of) continue;
+    if (mapping.of->shared) return mapping;
+    first = std::move(mapping);
   }
   return first;
 }
@@ -162,12 +162,12 @@ bases::materials bases::prepare(int num_ranks, std::int64_t shared_bytes) {
   const auto random = std::make_unique<std::random_device>();  // 5 KB
   const auto number = std::int64_t(std::uint64_t{(*random)()} << 32 | (*random)() | 1);
   return {std::make_unique<base>(),
-          {mark_of_host(), place_of_cores().packed(), number, std::int64_t(mark_of_clock())},
+          {mark_of_host(), own_affinity().packed(), number, std::int64_t(mark_of_clock())},
           std::vector<std::int64_t>(4 * std::size_t(num_ranks)),
           shared_bytes};
 }
 
-int bases::make(MPI_Comm user, materials from, base_place& place) {
+int bases::make(MPI_Comm user, materials from, base_mapping& mapping) {
   private_communicator comm;
   if (const int failure = make_private_communicator(user, comm)) return failure;
   base& made = *from.made;
@@ -187,16 +187,16 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
       hosts.push_back(from.all[i]);
       clocks.push_back(from.all[i + 3]);
     }
-    made.hosts = place_on_hosts(hosts);
+    made.hosts = placement_on_hosts(hosts);
     hosts.clear();
     for (std::size_t i = 0; i < from.all.size(); i += words)
       if (from.all[i] == from.mine[0]) {
         hosts.push_back(from.all[i]);
         cores.push_back(from.all[i + 1]);
       }
-    made.cache_of_place = find_caches(hosts, cores);
-    place = place_in(made, user);
-    made.clock = std::make_unique<shared_clock>(clocks, place.rank);
+    made.cache_of_local_rank = find_caches(hosts, cores);
+    mapping = mapping_in(made, user);
+    made.clock = std::make_unique<shared_clock>(clocks, mapping.rank);
     shared.emplace(comm.handle, made.hosts, made.id, from.shared_bytes);
     agreed[1] = shared->offered_bytes();
     const std::lock_guard lock(mutex_);
@@ -207,7 +207,7 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   const int failure = PMPI_Allreduce(MPI_IN_PLACE, agreed.data(), int(agreed.size()), MPI_INT64_T,
                                      MPI_MIN, comm.handle);
   if (failure != MPI_SUCCESS || agreed[0] == 0) {
-    place = {};
+    mapping = {};
     return failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM;
   }
   if (!made.clock->can_agree())
@@ -217,7 +217,7 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   entry added;
   made.shared = shared->finish(agreed[1], added.why_not_shared);
   for (int n = 0; made.shared && n < made.shared->num_slots(); ++n)
-    added.places.add_slot(made.shared->own_region(n));
+    added.resources.add_slot(made.shared->own_region(n));
   added.made = std::move(from.made);
   const std::lock_guard lock(mutex_);
   const auto behind =
@@ -239,13 +239,14 @@ bool bases::make_for_world(bool wanted, std::int64_t shared_bytes,
   } catch (const std::exception&) {  // the reduction below informs all ranks
   }
   std::array<std::uint64_t, 4> all{wanted && from.made ? 1u : 0u, words[0], words[1], words[2]};
-  base_place place;
+  base_mapping mapping;
   if (PMPI_Allreduce(MPI_IN_PLACE, all.data(), int(all.size()), MPI_UINT64_T, MPI_MIN,
                      MPI_COMM_WORLD) != MPI_SUCCESS ||
       all[0] == 0)
     return false;
   std::copy(all.begin() + 1, all.end(), words.begin());
-  make(MPI_COMM_WORLD, std::move(from), place);  // without a base, the first agreement tries again
+  // Without a base, the first agreement tries again.
+  make(MPI_COMM_WORLD, std::move(from), mapping);
   return true;
 }
 
@@ -258,35 +259,35 @@ std::string bases::why_not_shared(const base& b) {
   return std::exchange(entry_of(b).why_not_shared, {});
 }
 
-place_book::lane_set bases::free_lanes(const base& b) {
+resource_book::lane_set bases::free_lanes(const base& b) {
   const std::lock_guard lock(mutex_);
-  return entry_of(b).places.free_lanes();
+  return entry_of(b).resources.free_lanes();
 }
 
 bool bases::take(const base& b, int lane) {
   const std::lock_guard lock(mutex_);
-  return entry_of(b).places.take_lane(lane);
+  return entry_of(b).resources.take_lane(lane);
 }
 
 void bases::give_back(const base& b, int lane) {
   const std::lock_guard lock(mutex_);
-  entry_of(b).places.give_back_lane(lane);
+  entry_of(b).resources.give_back_lane(lane);
 }
 
-place_book::slot_set bases::free_slots(const base& b) {
+resource_book::slot_set bases::free_slots(const base& b) {
   const std::lock_guard lock(mutex_);
-  return entry_of(b).places.free_slots();
+  return entry_of(b).resources.free_slots();
 }
 
 bool bases::take_slot(const base& b, int slot, bool all_have_left) {
   const std::lock_guard lock(mutex_);
-  return entry_of(b).places.take_slot(slot, all_have_left);
+  return entry_of(b).resources.take_slot(slot, all_have_left);
 }
 
 void bases::give_back_slot(const base& b, int slot, std::uint64_t readers) {
   const std::lock_guard lock(mutex_);
   entry& of = entry_of(b);
-  of.places.give_back_slot(slot, readers);
+  of.resources.give_back_slot(slot, readers);
   of.tenants.of_slot[std::size_t(slot)] = {};
 }
 

@@ -3,8 +3,8 @@
 // Bases: the few internal communicators that carry railpass' messages for many user communicators.
 // The first tuned communicator of a set of ranks gets a base of exactly these ranks. Later
 // communicators whose ranks are all in a base become numbered lanes of that base, which costs MPI
-// nothing. The number of a lane determines the tags of its messages. Which places are free:
-// place_book.hpp.
+// nothing. The number of a lane determines the tags of its messages. Which lanes and slots are
+// free: resource_book.hpp.
 #pragma once
 
 #include "lib/call/announced_call.hpp"
@@ -12,11 +12,11 @@
 #include "lib/group/hosts.hpp"
 #include "lib/group/known_placements.hpp"
 #include "lib/group/node_memory.hpp"
-#include "lib/group/place_book.hpp"
+#include "lib/group/resource_book.hpp"
 #include "lib/group/shared_clock.hpp"
 #include "lib/group/slot_tenants.hpp"
-#include "lib/rails/mpi/place.hpp"
 #include "lib/rails/mpi/rank_map.hpp"
+#include "lib/rails/mpi/tags.hpp"
 
 #include <mpi.h>
 
@@ -36,7 +36,7 @@ class merge_messages;
 /// An internal communicator. Never freed, because freeing would be collective.
 struct base {
   /// MPI guarantees tags up to 32767.
-  static constexpr int num_lanes = place_book::num_lanes, tags_per_lane = 32;
+  static constexpr int num_lanes = resource_book::num_lanes, tags_per_lane = 32;
   /// Messages of leaders (leaders.hpp) use the last lane, which no communicator gets.
   static constexpr int told_tag = (num_lanes - 1) * tags_per_lane;
 
@@ -44,14 +44,14 @@ struct base {
   MPI_Group group = MPI_GROUP_NULL;
   std::uint64_t id = 0;  ///< equal on its ranks, and unique among their bases; not 0
   std::shared_ptr<const placement> hosts;
-  /// Caches on this rank's host, by place there; see find_caches.
-  std::vector<std::int32_t> cache_of_place;
+  /// Caches on this rank's host, by local rank; see find_caches.
+  std::vector<std::int32_t> cache_of_local_rank;
   std::unique_ptr<node_memory> shared;  ///< on all ranks or on no rank
   std::unique_ptr<shared_clock> clock;  ///< on all ranks, or null: equal or unknown clocks
 };
 
-/// The place of a communicator in a base that has all its ranks.
-struct base_place {
+/// A communicator's ranks in a base that has all its ranks.
+struct base_mapping {
   base* of = nullptr;  ///< null: no base
   rank_map ranks;      ///< ranks in the base, by rank in the communicator
   int rank = 0;        ///< in the communicator, like the next member
@@ -62,10 +62,10 @@ struct base_place {
 class base_lane {
  public:
   /// Tags within a lane, in order: schedules (from 0 on), first plans, merges, fallbacks, rails
-  /// opened for the lane (mpi_place), and failures of this rank.
+  /// opened for the lane (mpi_tags), and failures of this rank.
   static constexpr int plan_tag = num_schedule_tags, first_merge_tag = plan_tag + 1;
   static constexpr int failure_tag = base::tags_per_lane - 1;
-  static constexpr int first_rails_tag = failure_tag - mpi_place::num_tags;
+  static constexpr int first_rails_tag = failure_tag - mpi_tags::num_tags;
   static constexpr int fallback_tag = first_rails_tag - 1;
 
   base_lane() = default;
@@ -75,16 +75,16 @@ class base_lane {
 
   /// Call once, before all other functions: becomes lane `number`, which has been taken, for the
   /// communicator `name` (see agreement). Allocates nothing.
-  void become(base_place place, int number, std::uint64_t name) {
-    place_ = std::move(place);
+  void become(base_mapping mapping, int number, std::uint64_t name) {
+    mapping_ = std::move(mapping);
     number_ = number;
     name_ = {std::int32_t(name >> 32), std::int32_t(name & 0xffffffff)};
   }
 
-  int rank() const { return place_.rank; }
-  int num_ranks() const { return place_.num_ranks; }
-  const base& of() const { return *place_.of; }
-  const rank_map& ranks() const { return place_.ranks; }
+  int rank() const { return mapping_.rank; }
+  int num_ranks() const { return mapping_.num_ranks; }
+  const base& of() const { return *mapping_.of; }
+  const rank_map& ranks() const { return mapping_.ranks; }
   int number() const { return number_; }
   int first_tag() const { return number_ * base::tags_per_lane; }
 
@@ -111,7 +111,7 @@ class base_lane {
   news look() const;
 
  private:
-  base_place place_;
+  base_mapping mapping_;
   int number_ = 0;
   bool lost_ = false;
   std::array<std::int32_t, 2> name_{};
@@ -130,7 +130,7 @@ class bases {
 
   /// The base for the caller. If there are several: the same base on all ranks of `user`, and a
   /// base that shares memory if possible. Local; throws std::bad_alloc.
-  base_place find(MPI_Comm user);
+  base_mapping find(MPI_Comm user);
   bool may_make_one();
   /// Whether all ranks are in MPI_COMM_WORLD. Other ranks may leave and end MPI before this process
   /// does, and no communicator may then be left between these ranks. Local; throws std::bad_alloc.
@@ -149,8 +149,8 @@ class bases {
   };
   static materials prepare(int num_ranks, std::int64_t shared_bytes);
   /// Makes a base of the ranks of `user`. Collective; returns an MPI error code, and then leaves
-  /// `place` without a base.
-  int make(MPI_Comm user, materials from, base_place& place);
+  /// `mapping` without a base.
+  int make(MPI_Comm user, materials from, base_mapping& mapping);
   /// Makes a base of all ranks at the start of the program, if all ranks run railpass and `wanted`
   /// is true on all ranks. Returns whether it was, and all ranks took part; each of `words` is then
   /// the smallest of all ranks. Collective over MPI_COMM_WORLD.
@@ -159,11 +159,11 @@ class bases {
   /// Why the ranks of a base share no memory: once, on a rank that knows; empty: nothing new.
   std::string why_not_shared(const base& b);
 
-  /// See place_book.
-  place_book::lane_set free_lanes(const base& b);
+  /// See resource_book.
+  resource_book::lane_set free_lanes(const base& b);
   bool take(const base& b, int lane);
   void give_back(const base& b, int lane);
-  place_book::slot_set free_slots(const base& b);
+  resource_book::slot_set free_slots(const base& b);
   bool take_slot(const base& b, int slot, bool all_have_left = false);
   void give_back_slot(const base& b, int slot, std::uint64_t readers);
   /// The tenant of a slot, until the slot is given back.
@@ -186,7 +186,7 @@ class bases {
  private:
   struct entry {
     std::unique_ptr<base> made;
-    place_book places;
+    resource_book resources;
     std::string why_not_shared;
     slot_tenants tenants;
   };

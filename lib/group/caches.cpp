@@ -43,14 +43,14 @@ cpu_set_t read_list(const std::string& path) {
 int first_of(const cpu_set_t& cores) {
   for (int core = 0; core < CPU_SETSIZE; ++core)
     if (CPU_ISSET(core, &cores)) return core;
-  return cores_place::anywhere;
+  return core_affinity::anywhere;
 }
 
 // A set around all these cores is named after its first core.
 std::int32_t named_if_around(const cpu_set_t& around, const cpu_set_t& cores) {
   cpu_set_t both;
   CPU_AND(&both, &around, &cores);
-  return CPU_EQUAL(&both, &cores) ? first_of(around) : cores_place::anywhere;
+  return CPU_EQUAL(&both, &cores) ? first_of(around) : core_affinity::anywhere;
 }
 
 cpu_set_t cores_of_last_cache(const std::string& core) {
@@ -80,21 +80,21 @@ constexpr std::int64_t most_core = (std::int64_t{1} << bits_of_core) - 1;
 
 }  // namespace
 
-std::int64_t cores_place::packed() const {
+std::int64_t core_affinity::packed() const {
   std::int64_t word = 0;
   for (const std::int32_t core : {cache, numa_node, socket})
     word = word << bits_of_core | (std::int64_t{core} + 1);
   return word;
 }
 
-cores_place cores_place::unpacked(std::int64_t word) {
-  const auto core = [&](int place) {
-    return std::int32_t(word >> (place * bits_of_core) & most_core) - 1;
+core_affinity core_affinity::unpacked(std::int64_t word) {
+  const auto core = [&](int index) {
+    return std::int32_t(word >> (index * bits_of_core) & most_core) - 1;
   };
   return {core(2), core(1), core(0)};
 }
 
-cores_place place_of_cores() {
+core_affinity own_affinity() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   if (::sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) == 0) return {};
@@ -106,21 +106,22 @@ cores_place place_of_cores() {
 }
 
 std::vector<std::int32_t> find_caches(std::span<const std::int64_t> mark_of_rank,
-                                      std::span<const std::int64_t> place_of_rank) {
-  constexpr std::array kinds{&cores_place::cache, &cores_place::numa_node, &cores_place::socket};
+                                      std::span<const std::int64_t> affinity_of_rank) {
+  constexpr std::array kinds{&core_affinity::cache, &core_affinity::numa_node,
+                             &core_affinity::socket};
   // By host: the closest kind that is known for all its ranks.
   std::map<std::int64_t, std::size_t> kind_of_host;
   for (std::size_t r = 0; r < mark_of_rank.size(); ++r) {
     std::size_t& kind = kind_of_host[mark_of_rank[r]];
-    const cores_place place = cores_place::unpacked(place_of_rank[r]);
-    while (kind < kinds.size() && place.*kinds[kind] == cores_place::anywhere) ++kind;
+    const core_affinity affinity = core_affinity::unpacked(affinity_of_rank[r]);
+    while (kind < kinds.size() && affinity.*kinds[kind] == core_affinity::anywhere) ++kind;
   }
   std::map<std::pair<std::int64_t, std::int32_t>, std::int32_t> numbers;
   std::vector<std::int32_t> cache_of_rank;
   for (std::size_t r = 0; r < mark_of_rank.size(); ++r) {
     const std::size_t kind = kind_of_host[mark_of_rank[r]];
-    const cores_place place = cores_place::unpacked(place_of_rank[r]);
-    const std::int32_t core = kind < kinds.size() ? place.*kinds[kind] : cores_place::anywhere;
+    const core_affinity affinity = core_affinity::unpacked(affinity_of_rank[r]);
+    const std::int32_t core = kind < kinds.size() ? affinity.*kinds[kind] : core_affinity::anywhere;
     cache_of_rank.push_back(
         numbers.try_emplace({mark_of_rank[r], core}, std::int32_t(numbers.size())).first->second);
   }

@@ -11,9 +11,9 @@
 
 namespace railpass::internal {
 
-/// The place of the cores that this process may use: the cache, NUMA node and socket that contain
-/// all of them, each named by its first core.
-struct cores_place {
+/// Where a process may run: the cache, NUMA node and socket that contain all cores that the process
+/// may use, each named by its first core.
+struct core_affinity {
   static constexpr std::int32_t anywhere = -1;
   std::int32_t cache = anywhere;
   std::int32_t numa_node = anywhere;
@@ -21,17 +21,17 @@ struct cores_place {
 
   /// To and from one non-negative word.
   std::int64_t packed() const;
-  static cores_place unpacked(std::int64_t word);
-  friend bool operator==(const cores_place&, const cores_place&) = default;
+  static core_affinity unpacked(std::int64_t word);
+  friend bool operator==(const core_affinity&, const core_affinity&) = default;
 };
 
 /// Empty if the kernel reports nothing, or beyond core 1023. Throws std::bad_alloc.
-cores_place place_of_cores();
+core_affinity own_affinity();
 
 /// Numbers of the caches that ranks use, unique across hosts. Hosts on which a rank may use several
 /// caches give NUMA nodes or sockets instead. Empty if no host has ranks under several caches.
-/// `mark_of_rank`: of hosts; `place_of_rank`: packed. Throws std::bad_alloc.
+/// `mark_of_rank`: of hosts; `affinity_of_rank`: packed. Throws std::bad_alloc.
 std::vector<std::int32_t> find_caches(std::span<const std::int64_t> mark_of_rank,
-                                      std::span<const std::int64_t> place_of_rank);
+                                      std::span<const std::int64_t> affinity_of_rank);
 
 }  // namespace railpass::internal

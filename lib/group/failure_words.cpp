@@ -6,7 +6,7 @@
 namespace railpass::internal {
 
 failure_words::failure_words(int rank, int num_ranks) : state_(rank, num_ranks) {
-  const select::tree_place& tree = state_.tree();
+  const select::tree_position& tree = state_.tree();
   for (int i = 0; i < tree.num_children(); ++i) children_.push_back({.rank = tree.child(i)});
   if (rank > 0) parent_.rank = tree.parent();
 }

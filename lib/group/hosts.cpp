@@ -28,13 +28,13 @@ std::vector<host_run> find_hosts(std::span<const std::int64_t> mark_of_rank) {
   return runs;
 }
 
-std::shared_ptr<const placement> place_on_hosts(std::span<const std::int64_t> mark_of_rank) {
+std::shared_ptr<const placement> placement_on_hosts(std::span<const std::int64_t> mark_of_rank) {
   const std::vector<host_run> runs = find_hosts(mark_of_rank);
-  const auto placed = std::make_shared<placement>(std::int32_t(mark_of_rank.size()));
-  placed->set([&](std::int32_t rank) {
+  const auto made = std::make_shared<placement>(std::int32_t(mark_of_rank.size()));
+  made->set([&](std::int32_t rank) {
     return (std::ranges::upper_bound(runs, rank, {}, &host_run::first_rank) - 1)->host;
   });
-  return placed;
+  return made;
 }
 
 host_counts count_hosts(const placement& hosts, const rank_map& ranks, int num_ranks) {

@@ -27,7 +27,7 @@ struct host_run {
 std::vector<host_run> find_hosts(std::span<const std::int64_t> mark_of_rank);
 
 /// The hosts of all ranks, from their marks. Throws std::bad_alloc.
-std::shared_ptr<const placement> place_on_hosts(std::span<const std::int64_t> mark_of_rank);
+std::shared_ptr<const placement> placement_on_hosts(std::span<const std::int64_t> mark_of_rank);
 
 struct host_counts {
   int num_hosts = 1;

@@ -23,8 +23,8 @@ using told_words = std::array<std::int32_t, words_told>;
 
 std::size_t most_children(int rank, int num_ranks) {
   std::size_t children = 0;
-  for (const select::tree_place& place : select::merge_trees(rank, num_ranks))
-    children = std::max(children, std::size_t(place.num_children()));
+  for (const select::tree_position& tree : select::merge_trees(rank, num_ranks))
+    children = std::max(children, std::size_t(tree.num_children()));
   return children;
 }
 
@@ -77,16 +77,16 @@ int merge_messages::receive(MPI_Request& request, const wait_function& wait, int
   return words > 0 ? MPI_SUCCESS : code_of(own_error::rank_failed);
 }
 
-void merge_messages::tell_children(std::size_t at, const select::tree_place& tree) {
+void merge_messages::tell_children(std::size_t at, const select::tree_position& tree) {
   for (std::size_t i = 0; i < std::size_t(tree.num_children()); ++i) {
     const auto told = std::bit_cast<told_words>(clock_->tell(came_s_[i]));
     std::copy_n(told.begin(), words_told, &reply_[at + words_told * i]);
   }
 }
 
-void merge_messages::learn_clock(std::size_t words, const select::tree_place& tree) {
+void merge_messages::learn_clock(std::size_t words, const select::tree_position& tree) {
   const double received_s = steady_clock_s();
-  const select::tree_place parent{tree.parent(), tree.num_ranks, tree.radix};
+  const select::tree_position parent{tree.parent(), tree.num_ranks, tree.radix};
   const int children = parent.num_children();
   int mine = 0;
   while (parent.child(mine) != rank_) ++mine;
@@ -139,7 +139,7 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
       break;
     }
     case merge_step::deliver: {
-      const select::tree_place tree = ls.tree();
+      const select::tree_position tree = ls.tree();
       const int child = ls.child();
       const std::span words = ls.reply();
       std::size_t size = words.size();
@@ -199,7 +199,7 @@ int merge_messages::send(std::span<const std::int32_t> words, int to, const lock
 
 int merge_messages::start_receives(const lockstep& ls) {
   std::ranges::fill(reports_, select::merge_report::neutral);
-  const select::tree_place& tree = ls.tree();
+  const select::tree_position& tree = ls.tree();
   const int tag = tag_of_merge(ls);
   for (int i = 0; i < tree.num_children(); ++i)
     if (const int failure = lane_->irecv(report_of(i).data(), select::merge_report::max_words,

@@ -56,8 +56,8 @@ class merge_messages {
            const wait_function& wait, bool& mismatch);
   int start_receives(const select::lockstep& ls);
   int receive(MPI_Request& request, const wait_function& wait, int& words);
-  void tell_children(std::size_t at, const select::tree_place& tree);
-  void learn_clock(std::size_t words, const select::tree_place& tree);
+  void tell_children(std::size_t at, const select::tree_position& tree);
+  void learn_clock(std::size_t words, const select::tree_position& tree);
   std::span<std::int32_t> report_of(int child) {
     constexpr auto size = std::size_t(select::merge_report::max_words);
     return std::span(reports_).subspan(size * std::size_t(child), size);

@@ -178,11 +178,11 @@ struct node_memory::making::part {
     // Each rank allocates its own part, so that the pages are near its core.
     if (::fallocate(memory.get(), 0, made->local_ * own_bytes, own_bytes) != 0)
       return fail("fallocate", errno);
-    void* const place =
+    void* const mapped =
         ::mmap(nullptr, made->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
-    if (place == MAP_FAILED) return fail("mmap", errno);
-    made->memory_ = static_cast<std::byte*>(place);
-    head& mine = *new (place_of(made->local_)) head{};
+    if (mapped == MAP_FAILED) return fail("mmap", errno);
+    made->memory_ = static_cast<std::byte*>(mapped);
+    head& mine = *new (part_of(made->local_)) head{};
     sched_getaffinity(0, sizeof mine.cores, &mine.cores);
     mine.probe = single_copy_probe::of(made->word_);
     for (int slot = 0; slot < made->num_slots_; ++slot)
@@ -212,11 +212,11 @@ struct node_memory::making::part {
       made->single_copy_ = made->single_copy_ && theirs == can_copy;
     }
   }
-  std::byte* place_of(int local) { return made->memory_ + local * part_bytes(made->num_slots_); }
+  std::byte* part_of(int local) { return made->memory_ + local * part_bytes(made->num_slots_); }
   std::atomic_ref<std::uint32_t> verdict_of(int local) {
     return std::atomic_ref(head_of(local).copies);
   }
-  head& head_of(int local) { return *std::launder(reinterpret_cast<head*>(place_of(local))); }
+  head& head_of(int local) { return *std::launder(reinterpret_cast<head*>(part_of(local))); }
 
   void open_socket(int flags) {
     socket = file_descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
@@ -232,7 +232,7 @@ node_memory::making::making(MPI_Comm comm, std::shared_ptr<const placement> host
   mine_->fullest = hosts->facts().most_ranks;
   node_memory& made = *mine_->made;
   made.host_ = host;
-  made.local_ = hosts->place_on_node(rank);
+  made.local_ = hosts->local_rank(rank);
   made.num_local_ = hosts->ranks_on(host);
   made.hosts_ = std::move(hosts);
   made.word_ = id + std::uint64_t(made.local_);  // differs on each rank

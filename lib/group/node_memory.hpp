@@ -5,7 +5,7 @@
 #pragma once
 
 #include "lib/exec/cells.hpp"
-#include "lib/group/place_book.hpp"
+#include "lib/group/resource_book.hpp"
 #include "lib/rails/mpi/rank_map.hpp"
 #include "railpass/schedule/nodes.hpp"
 
@@ -24,7 +24,7 @@ namespace railpass::internal {
 class node_memory {
  public:
   /// Communicators that may use the memory at a time. More slots would seldom be used.
-  static constexpr int most_slots = place_book::most_slots;
+  static constexpr int most_slots = resource_book::most_slots;
 
   class making;
   ~node_memory();
@@ -64,14 +64,14 @@ class node_memory {
   node_memory() = default;
   cell_region region(int local, int slot) const;
 
-  // The place of a base's rank among this host's ranks; -1 for ranks on other hosts.
+  // A base's rank among this host's ranks; -1 for ranks on other hosts.
   int local_of(int rank) const {
-    return hosts_->node_of(rank) == host_ ? hosts_->place_on_node(rank) : -1;
+    return hosts_->node_of(rank) == host_ ? hosts_->local_rank(rank) : -1;
   }
 
   std::shared_ptr<const placement> hosts_;
   int host_ = 0;   // of this rank
-  int local_ = 0;  // this rank's place on its host
+  int local_ = 0;  // its own local rank
   int num_local_ = 0;
   int num_slots_ = 0;
   bool core_per_rank_ = false;

@@ -54,7 +54,7 @@ shared_clock::shared_clock(std::span<const std::int64_t> mark_of_rank, int rank)
     if (mark == own) alike_.push_back(r);
   }
   clock_ = clocks[own];
-  place_ = int(std::ranges::find(alike_, rank) - alike_.begin());
+  position_ = int(std::ranges::find(alike_, rank) - alike_.begin());
   if (clock_ > 0) offset_ = select::clock_offset::unknown();
 }
 
@@ -94,7 +94,7 @@ constexpr int questions = 16;  // to each host; the quickest messages each way c
 }  // namespace
 
 int shared_clock::compare(MPI_Comm comm) {
-  if (place_ == 0)
+  if (position_ == 0)
     if (const int failure = compare_hosts(comm)) return failure;
   const int failure = tell_others(comm);
   firsts_ = {};
@@ -103,7 +103,7 @@ int shared_clock::compare(MPI_Comm comm) {
 }
 
 int shared_clock::compare_hosts(MPI_Comm comm) {
-  const select::tree_place tree{clock_, int(firsts_.size())};
+  const select::tree_position tree{clock_, int(firsts_.size())};
   const auto first = [&](int clock) { return firsts_[std::size_t(clock)]; };
   for (int i = 0; clock_ > 0 && i < questions; ++i)
     if (const int failure = ask(comm, first(tree.parent()))) return failure;
@@ -131,9 +131,9 @@ int shared_clock::answer(MPI_Comm comm, int pupil) {
 }
 
 int shared_clock::tell_others(MPI_Comm comm) {
-  const select::tree_place tree{place_, int(alike_.size())};
-  const auto rank_at = [&](int place) { return alike_[std::size_t(place)]; };
-  if (place_ > 0) {
+  const select::tree_position tree{position_, int(alike_.size())};
+  const auto rank_at = [&](int position) { return alike_[std::size_t(position)]; };
+  if (position_ > 0) {
     told_clock told;
     if (const int failure = PMPI_Recv(&told, int(sizeof told), MPI_BYTE, rank_at(tree.parent()), 0,
                                       comm, MPI_STATUS_IGNORE))

@@ -58,10 +58,10 @@ class shared_clock {
   int compare_hosts(MPI_Comm comm);
   int tell_others(MPI_Comm comm);
 
-  std::vector<int> firsts_;   // the first rank with each clock; empty: a clock is unknown
-  std::vector<int> alike_;    // ranks with this rank's clock
-  int rank_ = 0, place_ = 0;  // in `alike_`
-  int clock_ = 0;             // in `firsts_`
+  std::vector<int> firsts_;      // the first rank with each clock; empty: a clock is unknown
+  std::vector<int> alike_;       // ranks with this rank's clock
+  int rank_ = 0, position_ = 0;  // in `alike_`
+  int clock_ = 0;                // in `firsts_`
   mutable std::mutex mutex_;
   select::clock_offset offset_;
 };

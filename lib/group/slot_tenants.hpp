@@ -3,7 +3,7 @@
 // The owners of the slots of a base's memory.
 #pragma once
 
-#include "lib/group/place_book.hpp"
+#include "lib/group/resource_book.hpp"
 
 #include <array>
 #include <cstdint>
@@ -35,7 +35,7 @@ struct slot_tenants {
     const base_lane* lane = nullptr;
     std::uint64_t calls_when_asked = ~std::uint64_t{0};  // at the last request for a slot
   };
-  std::array<entry, place_book::most_slots> of_slot;
+  std::array<entry, resource_book::most_slots> of_slot;
 };
 
 }  // namespace railpass::internal

@@ -22,10 +22,10 @@ datatype repeated(const datatype& what, std::int64_t count, std::int64_t stride_
   if (count > largest_count) check("MPI_Type_create_hvector", MPI_ERR_COUNT);
   if (stride_bytes == -1) {  // Open MPI 4.1 takes a vector of single bytes backwards for forwards
     const std::vector<int> lengths(std::size_t(count), 1);
-    std::vector<MPI_Aint> places;
-    for (std::int64_t i = 0; i < count; ++i) places.push_back(MPI_Aint(-i));
+    std::vector<MPI_Aint> displacements;
+    for (std::int64_t i = 0; i < count; ++i) displacements.push_back(MPI_Aint(-i));
     check("MPI_Type_create_hindexed",
-          PMPI_Type_create_hindexed(int(count), lengths.data(), places.data(), what, &made));
+          PMPI_Type_create_hindexed(int(count), lengths.data(), displacements.data(), what, &made));
     return datatype(made);
   }
   check("MPI_Type_create_hvector",
@@ -66,17 +66,18 @@ datatype strided_type(const strided& where, const array_layout& like) {
 
 datatype joined_type(const std::vector<std::pair<std::byte*, datatype>>& parts) {
   std::vector<int> counts(parts.size(), 1);
-  std::vector<MPI_Aint> places;
+  std::vector<MPI_Aint> displacements;
   std::vector<MPI_Datatype> types;
   for (const auto& [address, type] : parts) {
-    places.emplace_back();
-    check("MPI_Get_address", PMPI_Get_address(address, &places.back()));
+    displacements.emplace_back();
+    check("MPI_Get_address", PMPI_Get_address(address, &displacements.back()));
     types.push_back(type);
   }
-  for (std::size_t i = places.size(); i-- > 0;) places[i] -= places[0];
+  for (std::size_t i = displacements.size(); i-- > 0;) displacements[i] -= displacements[0];
   MPI_Datatype made = MPI_DATATYPE_NULL;
-  check("MPI_Type_create_struct", PMPI_Type_create_struct(int(parts.size()), counts.data(),
-                                                          places.data(), types.data(), &made));
+  check("MPI_Type_create_struct",
+        PMPI_Type_create_struct(int(parts.size()), counts.data(), displacements.data(),
+                                types.data(), &made));
   return committed(made);
 }
 

@@ -20,7 +20,7 @@ struct message {
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
-/// The messages of these shifts, by their places in the list.
+/// The messages of these shifts, by their indices in the list.
 class messages {
  public:
   /// Packed messages have a buffer of `packed_bytes` bytes. Throws mpi_failure, std::bad_alloc.

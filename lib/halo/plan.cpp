@@ -190,9 +190,9 @@ void plan::make_shifts(const mpi::halo_arguments& a) {
   for (auto* some : {&shifts_, &forwarding_}) {
     std::int64_t& end = some == &shifts_ ? packed_bytes_ : forwarding_bytes_;
     for (shift& s : *some) {
-      s.sent_place_bytes = end;
-      s.received_place_bytes = end + slot_bytes(s.sent.bytes());
-      end = s.received_place_bytes + slot_bytes(s.received.bytes());
+      s.sent_offset_bytes = end;
+      s.received_offset_bytes = end + slot_bytes(s.sent.bytes());
+      end = s.received_offset_bytes + slot_bytes(s.received.bytes());
     }
   }
 }
@@ -229,8 +229,8 @@ void plan::make_forwarding(const mpi::halo_arguments& a, const std::vector<bool>
 std::string plan::meet_neighbours(std::size_t d) {
   const std::size_t words_of_field = 2 + 2 * d;
   const std::size_t words = 1 + words_of_field * fields_.size();
-  const auto describe = [&](const side& s, std::int64_t packed_place_bytes) {
-    std::vector<std::int64_t> result{packed_place_bytes};
+  const auto describe = [&](const side& s, std::int64_t packed_offset_bytes) {
+    std::vector<std::int64_t> result{packed_offset_bytes};
     for (std::size_t f = 0; f < fields_.size(); ++f) {
       const strided& part = s.part(f);
       result.push_back(halo::packed_bytes(fields_[f]));
@@ -254,13 +254,13 @@ std::string plan::meet_neighbours(std::size_t d) {
                                   &requests.end()[-2]));
   };
   for (const shift& s : shifts_) {
-    swap(s.from, describe(s.received, s.received_place_bytes), s.to, 2 * s.tag);
-    swap(s.to, describe(s.sent, s.sent_place_bytes), s.from, 2 * s.tag + 1);
+    swap(s.from, describe(s.received, s.received_offset_bytes), s.to, 2 * s.tag);
+    swap(s.to, describe(s.sent, s.sent_offset_bytes), s.from, 2 * s.tag + 1);
   }
   check("MPI_Waitall", PMPI_Waitall(int(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
 
   const auto read = [&](const std::vector<std::int64_t>& from, const side& mine_there, int peer) {
-    remote_side result{.packed_place_bytes = from[0]};
+    remote_side result{.packed_offset_bytes = from[0]};
     for (std::size_t f = 0; f < fields_.size(); ++f) {
       const auto at = from.begin() + std::ptrdiff_t(1 + f * words_of_field);
       const auto counts = at + 2, strides = counts + std::ptrdiff_t(d);
@@ -273,7 +273,7 @@ std::string plan::meet_neighbours(std::size_t d) {
                     " bytes; over there " + std::to_string(part.elements()) + " of " +
                     std::to_string(at[0]) + ", or in other dimensions");
       result.parts.push_back(std::move(part));
-      result.places_bytes.push_back(at[1]);
+      result.offsets_bytes.push_back(at[1]);
     }
     return result;
   };

@@ -50,9 +50,9 @@ class side {
 
 /// A side's elements in another rank's windows.
 struct remote_side {
-  std::vector<strided> parts{};              ///< by field; `first` is an offset
-  std::vector<std::int64_t> places_bytes{};  ///< by field: place in the window of the field
-  std::int64_t packed_place_bytes = 0;       ///< place in the buffer of packed messages
+  std::vector<strided> parts{};               ///< by field; `first` is an offset
+  std::vector<std::int64_t> offsets_bytes{};  ///< by field: in the window of the field
+  std::int64_t packed_offset_bytes = 0;       ///< in the buffer of packed messages
 };
 
 /// All ranks send to the neighbour in one direction and receive from the opposite neighbour. Beyond
@@ -64,9 +64,10 @@ struct shift {
   /// ring closes. So synchronous messages cannot form a cycle.
   bool receives_first = false;
   side sent{}, received{};
-  std::int64_t sent_place_bytes = 0, received_place_bytes = 0;  ///< in a buffer of packed messages
-  remote_side received_there{};                                 ///< `sent`, at `to`
-  remote_side sent_there{};                                     ///< `received`, at `from`
+  std::int64_t sent_offset_bytes = 0;      ///< in a buffer of packed messages
+  std::int64_t received_offset_bytes = 0;  ///< in the same buffer
+  remote_side received_there{};            ///< `sent`, at `to`
+  remote_side sent_there{};                ///< `received`, at `from`
 };
 
 /// The memory of an array.

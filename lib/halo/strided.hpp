@@ -47,7 +47,7 @@ using reach = std::vector<std::array<bool, 2>>;
 
 namespace detail {
 
-// `inside`: the part of the interior that a neighbour needs; else the place of the neighbour's
+// `inside`: the part of the interior that a neighbour needs; else the position of the neighbour's
 // elements.
 inline strided part(const array_layout& a, std::span<const std::int64_t> widths,
                     std::span<const int> steps, std::span<const int> order, const reach& along,
@@ -79,7 +79,7 @@ inline strided sent_part(const array_layout& a, std::span<const std::int64_t> wi
                          const reach& along = {}) {
   return detail::part(a, widths, steps, order, along, true);
 }
-/// The place of that neighbour's elements.
+/// The position of that neighbour's elements.
 inline strided received_part(const array_layout& a, std::span<const std::int64_t> widths,
                              std::span<const int> steps, std::span<const int> order,
                              const reach& along = {}) {

@@ -57,7 +57,7 @@ std::vector<windows::transfer> windows::between_fields(const side& here,
     const array_layout& field = plan_.fields()[f];
     result.push_back({.window = windows_[f],
                       .here = here.part(f).first,
-                      .there_bytes = MPI_Aint(there.places_bytes[f]),
+                      .there_bytes = MPI_Aint(there.offsets_bytes[f]),
                       .here_type = strided_type(here.part(f), field),
                       .there_type = strided_type(there.parts[f], field)});
   }
@@ -96,10 +96,10 @@ void windows::make_packed_window() {
     };
     if (s.to != MPI_PROC_NULL)
       puts_[i].push_back(
-          whole(s.sent_place_bytes, s.received_there.packed_place_bytes, s.sent.bytes()));
+          whole(s.sent_offset_bytes, s.received_there.packed_offset_bytes, s.sent.bytes()));
     if (s.from != MPI_PROC_NULL)
       gets_[i].push_back(
-          whole(s.received_place_bytes, s.sent_there.packed_place_bytes, s.received.bytes()));
+          whole(s.received_offset_bytes, s.sent_there.packed_offset_bytes, s.received.bytes()));
   }
 }
 
@@ -118,13 +118,13 @@ void windows::get(std::size_t shift) {
 void windows::pack_all() {
   if (!slots_) return;
   for (const shift& s : plan_.shifts())
-    if (s.to != MPI_PROC_NULL) s.sent.pack(slots_ + s.sent_place_bytes);
+    if (s.to != MPI_PROC_NULL) s.sent.pack(slots_ + s.sent_offset_bytes);
 }
 
 void windows::unpack_all() {
   if (!slots_) return;
   for (const shift& s : plan_.shifts())
-    if (s.from != MPI_PROC_NULL) s.received.unpack(slots_ + s.received_place_bytes);
+    if (s.from != MPI_PROC_NULL) s.received.unpack(slots_ + s.received_offset_bytes);
 }
 
 }  // namespace railpass::internal::halo

@@ -55,7 +55,7 @@ std::vector<std::vector<std::string_view>> lines_of(std::string_view text) {
 class named_hosts {
  public:
   void add(std::string_view name, int slots) {
-    const auto [known, fresh] = place_.emplace(name, hosts.size());
+    const auto [known, fresh] = index_of_name_.emplace(name, hosts.size());
     if (fresh) hosts.push_back({.name = std::string(name)});
     int& sum = hosts[known->second].slots;
     sum = slots < INT_MAX - sum ? sum + slots : INT_MAX;
@@ -63,7 +63,7 @@ class named_hosts {
   std::vector<planned_host> hosts;
 
  private:
-  std::map<std::string, std::size_t, std::less<>> place_;
+  std::map<std::string, std::size_t, std::less<>> index_of_name_;
 };
 
 std::optional<planned_job> of_hosts(std::vector<planned_host> hosts) {

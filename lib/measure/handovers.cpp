@@ -27,9 +27,9 @@ enum class way { through_a_cell, within_a_cache, by_single_copy };
 schedule handover(way how, int rank, int num_ranks, std::span<const int> ring) {
   builder b({.rank = rank, .num_ranks = num_ranks}, 0, 1);
   const auto size = int(ring.size());
-  const int place = int(std::ranges::find(ring, rank) - ring.begin());
-  const int taker = ring[std::size_t(wrap(place - 1, size))],
-            giver = ring[std::size_t(wrap(place + 1, size))];
+  const int position = int(std::ranges::find(ring, rank) - ring.begin());
+  const int taker = ring[std::size_t(wrap(position - 1, size))],
+            giver = ring[std::size_t(wrap(position + 1, size))];
   if (how == way::by_single_copy) {
     b.offer(buffer::input, {}, taker, 0);
     b.get(giver, 0, buffer::output, {});
@@ -101,7 +101,7 @@ class node_ranks {
     }
     several_caches_ = node_order(caches).facts().matter();
   }
-  // Mappings start at pages, so that the aligned place is the same on all ranks.
+  // Mappings start at pages, so that the aligned offset is the same on all ranks.
   std::byte* memory_of(int r) const {
     MPI_Aint bytes = 0;
     int unit = 1;

@@ -28,11 +28,11 @@ job job_of_world() {
   std::map<std::string_view, int> node_of_name;
   for (int r = 0; r < j.num_ranks; ++r) {
     const char* const here = &names[std::size_t(r) * MPI_MAX_PROCESSOR_NAME];
-    const auto [place, is_new] = node_of_name.emplace(here, j.num_nodes());
+    const auto [known, is_new] = node_of_name.emplace(here, j.num_nodes());
     if (is_new) j.hosts.emplace_back(here);
-    j.node_of_rank.push_back(place->second);
+    j.node_of_rank.push_back(known->second);
   }
-  const std::int64_t cores = place_of_cores().packed();
+  const std::int64_t cores = own_affinity().packed();
   std::vector<std::int64_t> cores_of_rank(std::size_t(j.num_ranks));
   MPI_Allgather(&cores, 1, MPI_INT64_T, cores_of_rank.data(), 1, MPI_INT64_T, MPI_COMM_WORLD);
   const std::vector<std::int64_t> nodes(j.node_of_rank.begin(), j.node_of_rank.end());

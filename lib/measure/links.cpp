@@ -312,10 +312,10 @@ void time_rounds(const job& j, carrier& c, const std::vector<int>& members, task
   constexpr int most_passes = 12;
   constexpr std::int64_t burst_bytes = 256 << 10;
   constexpr double value_s = 100e-6;
-  const auto place = std::find(members.begin(), members.end(), j.rank);
-  const int mine = int(place - members.begin()), size = int(members.size());
+  const auto found = std::find(members.begin(), members.end(), j.rank);
+  const int mine = int(found - members.begin()), size = int(members.size());
   MPI_Comm together = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, place == members.end() ? MPI_UNDEFINED : 0, mine, &together);
+  MPI_Comm_split(MPI_COMM_WORLD, found == members.end() ? MPI_UNDEFINED : 0, mine, &together);
   if (together == MPI_COMM_NULL) return;
   const auto member = [&](int at) { return members[std::size_t(at % size)]; };
   // With an odd number of ranks, the last rank has no pair.

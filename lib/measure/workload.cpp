@@ -54,8 +54,8 @@ workload::workload(const job& j, collective op, std::int64_t bytes, int root)
   if (what == promise::all_arrive) return;
   // A further byte, so that no buffer is null.
   const auto bytes_of = [](const std::vector<block>& blocks) {
-    return std::size_t(blocks.empty() ? 1
-                                      : blocks.back().place_bytes + blocks.back().length_bytes + 1);
+    return std::size_t(
+        blocks.empty() ? 1 : blocks.back().offset_bytes + blocks.back().length_bytes + 1);
   };
   in_.resize(traits.reduces ? std::size_t(bytes) + 1 : bytes_of(sent()));
   out_.resize(traits.reduces ? std::size_t(bytes) + 1 : bytes_of(received()));
@@ -72,8 +72,8 @@ workload::workload(const job& j, collective op, std::int64_t bytes, int root)
   } else {
     const bool scatters = what == promise::root_to_blocks,
                all_to_all = what == promise::blocks_to_blocks;
-    describe_side(call_.send, send_counts_, send_places_, sent(), scatters || all_to_all);
-    describe_side(call_.receive, receive_counts_, receive_places_, received(),
+    describe_side(call_.send, send_counts_, send_displacements_, sent(), scatters || all_to_all);
+    describe_side(call_.receive, receive_counts_, receive_displacements_, received(),
                   traits.blocks && !scatters);
   }
   prepare();
@@ -96,11 +96,11 @@ std::int64_t workload::begin_units(int from, int to) const {
 std::vector<workload::block> workload::sent() const {
   const promise what = describe(op_).what;
   std::vector<block> blocks;
-  std::int64_t place = 0;
+  std::int64_t offset = 0;
   const auto add = [&](int from, int to, int measured_by) {
     const std::int64_t length = length_units(from, measured_by) * unit_bytes_;
-    blocks.push_back({from, to, place, length});
-    place += length;
+    blocks.push_back({from, to, offset, length});
+    offset += length;
   };
   // The buffer of a broadcast is the receive side; a barrier has no buffer.
   if (what == promise::root_to_all || what == promise::all_arrive) return blocks;
@@ -114,11 +114,11 @@ std::vector<workload::block> workload::sent() const {
 std::vector<workload::block> workload::received() const {
   const promise what = describe(op_).what;
   std::vector<block> blocks;
-  std::int64_t place = 0;
+  std::int64_t offset = 0;
   const auto add = [&](int from, int to, int row, int column) {
     const std::int64_t length = length_units(row, column) * unit_bytes_;
-    blocks.push_back({from, to, place, length});
-    place += length;
+    blocks.push_back({from, to, offset, length});
+    offset += length;
   };
   if (what == promise::root_to_all)
     add(root_, 0, 0, 0);
@@ -132,8 +132,9 @@ std::vector<workload::block> workload::received() const {
 }
 
 // Describes one block, or the blocks of all ranks in order.
-void workload::describe_side(call_side& side, std::vector<int>& counts, std::vector<int>& places,
-                             const std::vector<block>& blocks, bool all) const {
+void workload::describe_side(call_side& side, std::vector<int>& counts,
+                             std::vector<int>& displacements, const std::vector<block>& blocks,
+                             bool all) const {
   side.type = type();
   if (describe(op_).lengths == block_lengths::equal || !all) {
     // The counts of all blocks are used even without memory for the blocks.
@@ -142,10 +143,10 @@ void workload::describe_side(call_side& side, std::vector<int>& counts, std::vec
   }
   for (const block& b : blocks) {
     counts.push_back(int(b.length_bytes));
-    places.push_back(int(b.place_bytes));
+    displacements.push_back(int(b.offset_bytes));
   }
   side.counts = counts.data();
-  side.displacements = places.data();
+  side.displacements = displacements.data();
   if (op_ == collective::all_to_allw) side.types = types_.data();
 }
 
@@ -195,7 +196,7 @@ void workload::prepare() {
     });
   const auto write = [](std::vector<unsigned char>& memory, const block& b) {
     for (std::int64_t i = 0; i < b.length_bytes; ++i)
-      memory[std::size_t(b.place_bytes + i)] = byte_of(b.from, b.to, i);
+      memory[std::size_t(b.offset_bytes + i)] = byte_of(b.from, b.to, i);
   };
   for (const block& b : sent()) write(in_, b);
   if (describe(op_).what == promise::root_to_all && rank_ == root_) write(out_, received()[0]);
@@ -214,7 +215,7 @@ bool workload::is_right() const {
   }
   for (const block& b : received())
     for (std::int64_t i = 0; i < b.length_bytes; ++i)
-      right = right && out_[std::size_t(b.place_bytes + i)] == byte_of(b.from, b.to, i);
+      right = right && out_[std::size_t(b.offset_bytes + i)] == byte_of(b.from, b.to, i);
   return right;
 }
 

@@ -36,7 +36,7 @@ class workload {
   // A block in one of the buffers: what rank `from` has for rank `to`.
   struct block {
     int from, to;
-    std::int64_t place_bytes, length_bytes;
+    std::int64_t offset_bytes, length_bytes;
   };
 
   std::int64_t begin_units(int from, int to) const;
@@ -51,7 +51,7 @@ class workload {
   std::int64_t first_element() const;
   std::int64_t num_elements() const;
   std::pair<std::int64_t, std::int64_t> summands() const;
-  void describe_side(call_side& side, std::vector<int>& counts, std::vector<int>& places,
+  void describe_side(call_side& side, std::vector<int>& counts, std::vector<int>& displacements,
                      const std::vector<block>& blocks, bool all) const;
 
   int rank_, num_ranks_;
@@ -60,7 +60,7 @@ class workload {
   std::int64_t unit_bytes_, units_;
   std::vector<MPI_Datatype> types_;  // of an all_to_allw
   std::vector<unsigned char> in_, out_;
-  std::vector<int> send_counts_, send_places_, receive_counts_, receive_places_;
+  std::vector<int> send_counts_, send_displacements_, receive_counts_, receive_displacements_;
   call call_{};
 };
 

@@ -27,7 +27,7 @@ namespace {
 struct header {
   char magic[8] = {'r', 'a', 'i', 'l', 'p', 'a', 's', 's'};
   std::uint32_t version = 1;
-  std::uint32_t place_bytes = 0;
+  std::uint32_t entry_bytes = 0;
   std::uint32_t num_ranks = 0;
   std::uint32_t num_rails = 0;
   std::uint64_t id = 0;
@@ -35,7 +35,7 @@ struct header {
 static_assert(sizeof(header) == 32);
 
 // Entry of one rank and rail; all zero: nothing was posted.
-struct place {
+struct entry {
   double posted_at_s = 0;
   std::int64_t pid = 0;
   std::int64_t sent_bytes = 0;
@@ -46,20 +46,20 @@ struct place {
   char program[56] = {};
   std::uint64_t checksum = 0;  // detects an entry that is read during a write
 };
-static_assert(sizeof(place) == 192);
+static_assert(sizeof(entry) == 192);
 
 // The hash of all bytes before the checksum.
-std::uint64_t checksum_of(const place& p) {
-  return fnv1a({reinterpret_cast<const char*>(&p), offsetof(place, checksum)});
+std::uint64_t checksum_of(const entry& p) {
+  return fnv1a({reinterpret_cast<const char*>(&p), offsetof(entry, checksum)});
 }
-static_assert(offsetof(place, checksum) + 8 == sizeof(place));
+static_assert(offsetof(entry, checksum) + 8 == sizeof(entry));
 
 constexpr std::uint32_t most_ranks = 1 << 24;
 
-std::int64_t place_at(std::int64_t index) {
-  return std::int64_t(sizeof(header)) + index * std::int64_t(sizeof(place));
+std::int64_t entry_at(std::int64_t index) {
+  return std::int64_t(sizeof(header)) + index * std::int64_t(sizeof(entry));
 }
-std::int64_t bytes_of(const header& h) { return place_at(std::int64_t(h.num_ranks) * h.num_rails); }
+std::int64_t bytes_of(const header& h) { return entry_at(std::int64_t(h.num_ranks) * h.num_rails); }
 
 std::string prefix() { return "railpass." + std::to_string(geteuid()) + "."; }
 
@@ -95,7 +95,7 @@ const char* objection(const struct stat& s) {
 
 const char* objection(const header& h, std::int64_t bytes) {
   if (std::memcmp(h.magic, header().magic, sizeof h.magic) != 0) return "not a file of rail loads";
-  if (h.version != header().version || h.place_bytes != sizeof(place))
+  if (h.version != header().version || h.entry_bytes != sizeof(entry))
     return "written by another version of railpass";
   if (h.num_ranks < 1 || h.num_ranks > most_ranks || h.num_rails < 1 ||
       h.num_rails > transport::most_rails || bytes != bytes_of(h))
@@ -117,30 +117,30 @@ void set_text(char (&field)[n], const std::string& text) {
   text.copy(field, n - 1);
 }
 
-bool is_sound(const place& p) {
+bool is_sound(const entry& p) {
   return p.posted_at_s > 0 && std::isfinite(p.posted_at_s) && p.pid > 0 && p.sent_bytes >= 0 &&
          p.backlog_bytes >= 0 && p.bytes_per_s >= 0 && std::isfinite(p.bytes_per_s) &&
          !(p.prediction_error < 0) && !std::isinf(p.prediction_error);
 }
 
-bool read_places(int fd, std::int64_t at, std::vector<place>& places) {
-  const std::size_t bytes = places.size() * sizeof(place);
-  return pread(fd, places.data(), bytes, at) == ssize_t(bytes);
+bool read_entries(int fd, std::int64_t at, std::vector<entry>& entries) {
+  const std::size_t bytes = entries.size() * sizeof(entry);
+  return pread(fd, entries.data(), bytes, at) == ssize_t(bytes);
 }
 
 // Returns why the board is not sound; empty: the board is sound.
 std::string read_board(int fd, const header& h, found_board& board) {
   board.id = h.id;
   board.num_ranks = int(h.num_ranks);
-  std::vector<place> places(h.num_rails);
+  std::vector<entry> entries(h.num_rails);
   for (std::uint32_t rank = 0; rank < h.num_ranks; ++rank) {
-    const std::int64_t at = place_at(std::int64_t(rank) * h.num_rails);
-    const auto is_whole = [](const place& p) { return p.pid == 0 || p.checksum == checksum_of(p); };
+    const std::int64_t at = entry_at(std::int64_t(rank) * h.num_rails);
+    const auto is_whole = [](const entry& p) { return p.pid == 0 || p.checksum == checksum_of(p); };
     for (int tries = 0; tries < 10; ++tries) {
-      if (!read_places(fd, at, places)) return "became shorter during reading";
-      if (std::ranges::all_of(places, is_whole)) break;
+      if (!read_entries(fd, at, entries)) return "became shorter during reading";
+      if (std::ranges::all_of(entries, is_whole)) break;
     }
-    for (const place& p : places) {
+    for (const entry& p : entries) {
       if (p.pid == 0) continue;
       if (!is_whole(p) || !is_sound(p))
         return "corrupt (the entry of rank " + std::to_string(rank) + ")";
@@ -202,7 +202,7 @@ void look_through(const std::string& folder, found_boards* found) {
 
 rail_board::rail_board(std::uint64_t id, int num_ranks, int num_rails, int rank,
                        const std::string& folder)
-    : first_place_(std::int64_t(rank) * num_rails) {
+    : first_entry_(std::int64_t(rank) * num_rails) {
   look_through(folder, nullptr);
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(id));
@@ -223,13 +223,13 @@ rail_board::rail_board(std::uint64_t id, int num_ranks, int num_rails, int rank,
     usleep(100);
   }
   // All ranks write the same header.
-  const header h{.place_bytes = sizeof(place),
+  const header h{.entry_bytes = sizeof(entry),
                  .num_ranks = std::uint32_t(num_ranks),
                  .num_rails = std::uint32_t(num_rails),
                  .id = id};
   if (ftruncate(mine.get(), bytes_of(h)) != 0) fail(errno);
-  if (const int code = posix_fallocate(mine.get(), place_at(first_place_),
-                                       num_rails * std::int64_t(sizeof(place))))
+  if (const int code = posix_fallocate(mine.get(), entry_at(first_entry_),
+                                       num_rails * std::int64_t(sizeof(entry))))
     fail(code);
   if (pwrite(mine.get(), &h, sizeof h, 0) != ssize_t(sizeof h)) fail(errno);
   fd_ = mine.release();
@@ -242,10 +242,10 @@ rail_board::~rail_board() {
 }
 
 void rail_board::post(std::span<const posted_rail> rails) {
-  std::vector<place> places(rails.size());
+  std::vector<entry> entries(rails.size());
   for (std::size_t i = 0; i < rails.size(); ++i) {
     const posted_rail& r = rails[i];
-    place& p = places[i];
+    entry& p = entries[i];
     p.posted_at_s = r.posted_at_s;
     p.pid = getpid();
     p.sent_bytes = r.sent_bytes;
@@ -258,7 +258,7 @@ void rail_board::post(std::span<const posted_rail> rails) {
   }
   // The file's memory was allocated when the board was opened.
   [[maybe_unused]] const ssize_t written =
-      pwrite(fd_, places.data(), places.size() * sizeof(place), place_at(first_place_));
+      pwrite(fd_, entries.data(), entries.size() * sizeof(entry), entry_at(first_entry_));
 }
 
 found_boards find_boards(const std::string& folder) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The board of a transport: a file in shared memory in which the ranks of a host show the load of
-// their rails. Each rank writes its own places only, so no rank waits.
+// their rails. Each rank writes its own entries only, so no rank waits.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct posted_rail {
   double posted_at_s = 0;          ///< by steady_clock_s, the same for all processes of a host
 };
 
-/// A rank's places on the board of a transport. The file has mode 0600. Each process that uses the
+/// A rank's entries on the board of a transport. The file has mode 0600. Each process that uses the
 /// file holds a lock, so that the kernel knows whether any process still lives; the last process
 /// removes the file.
 class rail_board {
@@ -48,7 +48,7 @@ class rail_board {
  private:
   std::string path_;
   int fd_ = -1;
-  std::int64_t first_place_;  // of this rank
+  std::int64_t first_entry_;  // of this rank
 };
 
 /// A program with rails on this host.

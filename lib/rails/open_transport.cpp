@@ -22,7 +22,7 @@ constexpr int most_turns = 64;  // given to threads that want the lock
 
 }  // namespace
 
-open_transport::open_transport(MPI_Comm comm, const mpi_place& over, const std::string& rails,
+open_transport::open_transport(MPI_Comm comm, const mpi_tags& over, const std::string& rails,
                                const std::string& strategy, double silence_s)
     : comm_(over.comm), names_(rails), strategy_(strategy) {
   PMPI_Comm_rank(comm, &rank_);

@@ -24,9 +24,9 @@ namespace railpass::internal {
 class open_transport {
  public:
   /// Opens the listed rails between all ranks of `comm`, which must live until the rails are open.
-  /// Messages that rails send by MPI use the place `over`. Collective; throws error on all ranks.
+  /// Messages that rails send by MPI use the tags `over`. Collective; throws error on all ranks.
   /// `silence_s`: see transport_options.
-  open_transport(MPI_Comm comm, const mpi_place& over, const std::string& rails,
+  open_transport(MPI_Comm comm, const mpi_tags& over, const std::string& rails,
                  const std::string& strategy, double silence_s);
   ~open_transport();
 

@@ -45,7 +45,7 @@ std::string rails_mark(std::string_view rails) {
   return only_mpi ? "" : std::string(rails);
 }
 
-packet_rails open_packet_rails(MPI_Comm comm, const mpi_place& over, std::string_view rails) {
+packet_rails open_packet_rails(MPI_Comm comm, const mpi_tags& over, std::string_view rails) {
   const std::vector<named_rail> named = parse(rails);
   long kinds = 1;  // digits to a base above their number
   for (const named_rail& r : named) kinds = (kinds * 8 + long(r.kind) + 1) % 1000000007;

@@ -3,7 +3,7 @@
 // All kinds of rails of rails.def, by name, and how rails are opened.
 #pragma once
 
-#include "lib/rails/mpi/place.hpp"
+#include "lib/rails/mpi/tags.hpp"
 #include "railpass/transport/packet_rail.hpp"
 
 #include <mpi.h>
@@ -25,9 +25,9 @@ struct wanted_rail {
 
 // Opens all rails of a kind between all ranks of `comm`, in the given order. Collective; a failure
 // on one rank throws error on all ranks. `comm` must live until the rails are open, and carries
-// only collectives. Messages that rails send by MPI use the place `over`.
-#define RAILPASS_RAIL(kind, text)                                        \
-  packet_rails open_##kind##_rails(MPI_Comm comm, const mpi_place& over, \
+// only collectives. Messages that rails send by MPI use the tags `over`.
+#define RAILPASS_RAIL(kind, text)                                       \
+  packet_rails open_##kind##_rails(MPI_Comm comm, const mpi_tags& over, \
                                    const std::vector<wanted_rail>& wanted);
 #include "lib/rails/rails.def"
 #undef RAILPASS_RAIL
@@ -35,7 +35,7 @@ struct wanted_rail {
 struct rail_kind {
   std::string_view name;
   std::string_view text;
-  packet_rails (*open)(MPI_Comm, const mpi_place&, const std::vector<wanted_rail>&);
+  packet_rails (*open)(MPI_Comm, const mpi_tags&, const std::vector<wanted_rail>&);
 };
 
 #define RAILPASS_RAIL(kind, text) rail_kind{#kind, text, open_##kind##_rails},
@@ -51,7 +51,7 @@ std::string rails_mark(std::string_view rails);
 /// Opens the rails of a list such as "mpi,eth1,tcp:10.1.0.0/16". All ranks name the same number of
 /// rails, with equal kinds in equal order. Collective; a failure on one rank throws error on all
 /// ranks. `comm` must live until the rails are open, and carries only collectives. Messages that
-/// rails send by MPI use the place `over`.
-packet_rails open_packet_rails(MPI_Comm comm, const mpi_place& over, std::string_view rails);
+/// rails send by MPI use the tags `over`.
+packet_rails open_packet_rails(MPI_Comm comm, const mpi_tags& over, std::string_view rails);
 
 }  // namespace railpass::internal

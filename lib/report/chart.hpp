@@ -11,7 +11,7 @@ namespace railpass::internal::report {
 
 /// The value may as well be anything from low to high: an error bar, of a curve a band.
 struct chart_point {
-  double x = 0;  ///< where the axis has names, a place in them
+  double x = 0;  ///< where the axis has names, an index in them
   double y = 0;
   std::optional<double> low{}, high{};
   std::string hint{};  ///< shown where the mouse rests

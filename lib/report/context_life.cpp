@@ -109,10 +109,10 @@ class picture {
   }
   std::string_view colour(int arm) const {
     if (trace_.name(arm) == "native") return native_colour;
-    std::size_t place = 0;
+    std::size_t index = 0;
     for (const int other : arms_) {
-      if (other == arm) return place < colours.size() ? colours[place] : rare_colour;
-      if (trace_.name(other) != "native") ++place;
+      if (other == arm) return index < colours.size() ? colours[index] : rare_colour;
+      if (trace_.name(other) != "native") ++index;
     }
     return rare_colour;
   }
@@ -169,7 +169,7 @@ class picture {
   }
 
   void dots() {
-    // Draws one of many points in the same place.
+    // Draws one of many points at the same position.
     std::map<std::tuple<int, int, int>, int> drawn;
     for (std::size_t i = 0; i <= last(); ++i) {
       const point& p = life_.points[i];

@@ -26,7 +26,7 @@
   // One series is one dataset, and two more without lines bound its band.
   const datasetsOf = (what, series, i) => {
     const names = what.x.names;
-    const place = values =>
+    const aligned = values =>
         names ? names.map((_, n) => {
           const p = series.points.find(q => q.x === n);
           return p ? values(p) : null;
@@ -34,7 +34,7 @@
     const points = names ? names.map((_, n) => series.points.find(q => q.x === n)) : series.points;
     const bars = series.mark === "bars", curve = series.mark === "curve";
     const main = {
-      type: bars ? "bar" : "line", label: series.name, data: place(p => p.y), points, group: i,
+      type: bars ? "bar" : "line", label: series.name, data: aligned(p => p.y), points, group: i,
       mark: series.mark, backgroundColor: series.colour, borderColor: series.colour, borderWidth: bars ? 0 : 2,
       grouped: false, maxBarThickness: 60, showLine: curve, pointRadius: curve ? 2 : 4, pointHitRadius: 6
     };
@@ -44,8 +44,8 @@
       backgroundColor: series.colour + "30"
     };
     return [
-      main, {...edge, data: place(p => p.low ?? p.y), fill: false},
-      {...edge, data: place(p => p.high ?? p.y), fill: "-1"}
+      main, {...edge, data: aligned(p => p.low ?? p.y), fill: false},
+      {...edge, data: aligned(p => p.high ?? p.y), fill: "-1"}
     ];
   };
 

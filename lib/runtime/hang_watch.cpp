@@ -45,7 +45,7 @@ struct hang_watch::watched {
   static constexpr double longest_sleep_s = 3600;  // whatever the setting
   std::mutex mutex;
   double after_s = 0;  // 0: there is no thread
-  std::string log_place;
+  std::string destination;
   wait* first = nullptr;
 
   static watched& all() {
@@ -87,18 +87,18 @@ struct hang_watch::watched {
           std::string(doing) + " for more than " + railpass::detail::show_setting(waited_s) + " s",
           rank, waited_s, after_s);
       lock.unlock();
-      write_record(log_place, report.text, report.for_user);
+      write_record(destination, report.text, report.for_user);
     } catch (const std::exception&) {  // the report is lost
     }
     if (!lock.owns_lock()) lock.lock();
   }
 };
 
-void hang_watch::begin(double after_s, std::string log_place) {
+void hang_watch::begin(double after_s, std::string destination) {
   watched& w = watched::all();
   const std::lock_guard lock(w.mutex);
   if (after_s <= 0 || w.after_s > 0) return;
-  w.log_place = std::move(log_place);
+  w.destination = std::move(destination);
   w.after_s = after_s;
   if (!start_thread([&w] { w.look_on(); })) w.after_s = 0;
 }

@@ -25,10 +25,10 @@ class hang_watch {
   struct watched;
 
  public:
-  /// Starts the thread once per process. The thread reports to `log_place` (see write_record) after
-  /// `after_s` seconds (0: never), and whenever the time has doubled. The thread takes no signals.
-  /// Without a thread, nothing is reported.
-  static void begin(double after_s, std::string log_place);
+  /// Starts the thread once per process. The thread reports to `destination` (see write_record)
+  /// after `after_s` seconds (0: never), and whenever the time has doubled. The thread takes no
+  /// signals. Without a thread, nothing is reported.
+  static void begin(double after_s, std::string destination);
 
   /// During its life, the thread that made it is inside MPI. Throws nothing.
   class wait {

@@ -83,7 +83,7 @@ std::vector<knowledge::experience> read_knowledge(const std::string& setting,
                                                   std::vector<std::string>& problems) {
   if (setting == "off") return {};
   try {
-    const store::places from = store::places_of(setting);
+    const store::locations from = store::locations_of(setting);
     auto known =
         in_time<store::known>(patience_s, [=] { return store::read(from, here, most_known); });
     if (!known) {
@@ -131,7 +131,7 @@ std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> m
 bool kept_knowledge::begin() {
   if (setting_ == "off") return false;
   if (!run_) {
-    run_ = std::make_shared<store::run_under_way>(store::places_of(setting_).own);
+    run_ = std::make_shared<store::run_under_way>(store::locations_of(setting_).own);
     is_writing_ = std::make_shared<std::atomic<bool>>(false);
   }
   return true;
@@ -161,7 +161,7 @@ void kept_knowledge::tidy() {
   if (setting_ == "off") return;
   try {
     auto work = std::make_shared<std::packaged_task<void()>>(
-        [own = store::places_of(setting_).own, stop = tidying_.get_token()] {
+        [own = store::locations_of(setting_).own, stop = tidying_.get_token()] {
           store::tidy(own, stop);
         });
     tidied_ = work->get_future();

@@ -50,7 +50,7 @@ class leaders {
   bool take_one();
 
   std::mutex mutex_;
-  base_place world_;
+  base_mapping world_;
   std::list<message> under_way_;  // a list: the bytes stay in place during the send
   bool has_told_ = false;
   std::vector<told> heard_;

@@ -27,15 +27,15 @@ sink& the_sink() {
 
 }  // namespace
 
-void write_record(const std::string& place, const std::string& text, bool for_user) {
+void write_record(const std::string& destination, const std::string& text, bool for_user) {
   const std::string shown = printable(text);
   sink& s = the_sink();
   const std::lock_guard lock(s.mutex);
   if (s.handler) return s.handler(shown.c_str(), s.user_data);
-  const bool to_file = !place.empty() && place != "stderr";
-  if (for_user || place == "stderr") std::fprintf(stderr, "railpass: %s\n", shown.c_str());
+  const bool to_file = !destination.empty() && destination != "stderr";
+  if (for_user || destination == "stderr") std::fprintf(stderr, "railpass: %s\n", shown.c_str());
   if (to_file) {
-    if (std::FILE* file = std::fopen(place.c_str(), "ae")) {
+    if (std::FILE* file = std::fopen(destination.c_str(), "ae")) {
       std::fprintf(file, "railpass[%ld]: %s\n", long(getpid()), shown.c_str());
       std::fclose(file);
     }

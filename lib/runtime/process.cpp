@@ -81,7 +81,7 @@ constexpr double last_words_s = 0x1p-6;
 knowledge::stakes_of_job what_is_at_stake(std::span<const knowledge::experience> known) {
   const own_float_environment own;
   try {
-    const base_place world = bases::of_process().find(MPI_COMM_WORLD);
+    const base_mapping world = bases::of_process().find(MPI_COMM_WORLD);
     if (!world.of) return {};
     const host_counts on = count_hosts(*world.of->hosts, world.ranks, world.num_ranks);
     return {knowledge::stakes::of_knowledge(known, world.num_ranks, on.ranks_per_host),
@@ -334,16 +334,16 @@ const profile* process::read_profile(const std::string& path, int num_hosts,
   {
     const std::lock_guard lock(mutex_);
     const auto [known, is_new] = profiles_.try_emplace({path, num_hosts, rails});
-    std::unique_ptr<profile>& place = known->second;
-    if (!is_new) return place.get();
+    std::unique_ptr<profile>& made = known->second;
+    if (!is_new) return made.get();
     try {
       fingerprint here = files::this_machine(num_hosts, mpi_library_);
       here.rails = rails;
-      place = std::make_unique<profile>(files::read_profile(path, here));
+      made = std::make_unique<profile>(files::read_profile(path, here));
     } catch (const std::exception& problem) {
       failure = problem.what();
     }
-    result = place.get();
+    result = made.get();
   }
   if (!result) warn("RAILPASS_PROFILE: " + failure);
   return result;

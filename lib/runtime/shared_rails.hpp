@@ -28,7 +28,7 @@ struct shared_rails {
   open_transport transport;
   known_rails known;
 
-  shared_rails(MPI_Comm comm, const mpi_place& over, const std::string& rails,
+  shared_rails(MPI_Comm comm, const mpi_tags& over, const std::string& rails,
                const std::string& strategy, double silence_s)
       : transport(comm, over, rails, strategy, silence_s) {}
 };

@@ -57,7 +57,7 @@ class neighbor_set::tuned {
   tuned(const neighbor_call& first, function_sets& all, const neighbors& around);
 
   set_decider& decider() { return set_->decider(); }
-  /// Asks the MPI library how its own calls match edges, and takes a place among the sets of the
+  /// Asks the MPI library how its own calls match edges, and takes a number among the sets of the
   /// communicator. False, on all ranks: no tuning is possible. Collective.
   bool begin(const neighbor_call& first);
 
@@ -269,7 +269,7 @@ int neighbor_set::agree(const neighbor_call& c, function_sets& all, bool pays) {
   };
   by.make_part(pays, false, std::ref(own_part));
   auto refused = by.agree();
-  if (!refused) refused = made->decider().take_place(by);
+  if (!refused) refused = made->decider().take_resources(by);
   if (refused && refused->postponed) return MPI_SUCCESS;
   phase_ = phase::native;
   if (refused) {

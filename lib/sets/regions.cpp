@@ -87,12 +87,12 @@ thread_local railpass::detail::entered_region* railpass::detail::entered_region:
 region::entry::entry(const std::shared_ptr<region_state>& of)
     : exceptions_(std::uncaught_exceptions()) {
   of->enter();
-  place_ = {of, std::exchange(railpass::detail::entered_region::innermost, &place_)};
+  stay_ = {of, std::exchange(railpass::detail::entered_region::innermost, &stay_)};
 }
 
 region::entry::~entry() {
-  railpass::detail::entered_region::innermost = place_.outer;
-  place_.region->exit(std::uncaught_exceptions() == exceptions_);
+  railpass::detail::entered_region::innermost = stay_.outer;
+  stay_.region->exit(std::uncaught_exceptions() == exceptions_);
 }
 
 }  // namespace railpass

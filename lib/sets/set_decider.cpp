@@ -25,11 +25,12 @@ std::vector<std::vector<double>> numbers_of(const set_definition& set) {
       return v.values[x].is_number();
     };
     const bool numbers = std::ranges::all_of(set.versions, is_number);
-    std::map<std::string, double> places;
+    std::map<std::string, double> numbers_of_texts;
     for (std::size_t v = 0; v < set.versions.size(); ++v) {
       const attribute_value& value = set.versions[v].values[x];
-      const double place = places.try_emplace(value.text(), double(places.size())).first->second;
-      result[v].push_back(numbers ? value.number() : place);
+      const double number =
+          numbers_of_texts.try_emplace(value.text(), double(numbers_of_texts.size())).first->second;
+      result[v].push_back(numbers ? value.number() : number);
     }
   }
   return result;
@@ -67,7 +68,7 @@ void set_decider::begin(MPI_Comm comm) {
   set_up by(comm, settings_, process_, subject_);
   by.make_part(true, true, [this] { make_part(); });
   auto refused = by.agree();
-  if (!refused) refused = take_place(by);
+  if (!refused) refused = take_resources(by);
   if (refused) {
     joint_.reset();
     take(select::turn::refusal);
@@ -83,9 +84,9 @@ void set_decider::make_part() {
       tuned_contexts::complaint{subject_ + ": ", "; the first version is used"});
 }
 
-std::optional<set_up::refusal> set_decider::take_place(set_up& by) {
+std::optional<set_up::refusal> set_decider::take_resources(set_up& by) {
   times_pinned_ = by.agreed.all(agreement::says_worth);
-  const auto refused = by.take_place(*joint_);
+  const auto refused = by.take_resources(*joint_);
   if (!refused) {
     know_machine();
     take(select::turn::agreement);

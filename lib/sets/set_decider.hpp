@@ -72,10 +72,10 @@ class set_decider {
   /// Starts deciding. Collective over `comm`; throws error on all ranks.
   void begin(MPI_Comm comm);
   /// begin() in two parts, for an agreement `by` of several ranks that serves more purposes.
-  /// make_part() makes what may fail on one rank alone, and throws then. take_place() makes the
+  /// make_part() makes what may fail on one rank alone, and throws then. take_resources() makes the
   /// rest after the agreement; collective.
   void make_part();
-  std::optional<set_up::refusal> take_place(set_up& by);
+  std::optional<set_up::refusal> take_resources(set_up& by);
 
   /// Whether the set is tuned: not if railpass is switched off, the ranks have no lane, or the
   /// communicator or MPI has ended.

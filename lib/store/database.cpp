@@ -56,10 +56,10 @@ std::string database_of(const database_contents& c) {
                           .recent = c.recent};
     head.bind(1, std::string("store")).bind_bytes(2, sealed(packed(h))).run();
     head.bind(1, std::string("earlier")).bind_bytes(2, sealed(packed(c.earlier_ids))).run();
-    std::int64_t place = 0;
+    std::int64_t number = 0;
     for (const database_contents::context& each : c.contexts) {
       statement context(file, "INSERT INTO context VALUES (?, ?, ?, ?)", name);
-      context.bind(1, ++place)
+      context.bind(1, ++number)
           .bind(2, number_of(each.known.of))
           .bind_bytes(3, sealed(packed(each.known)));
       // Mostly they are the same.
@@ -68,9 +68,9 @@ std::string database_of(const database_contents& c) {
       context.run();
     }
     statement run(file, "INSERT INTO run VALUES (?, ?)", name);
-    place = 0;
+    number = 0;
     for (const knowledge::stored_run& r : c.runs)
-      run.bind(1, ++place).bind_bytes(2, sealed(packed(r))).run();
+      run.bind(1, ++number).bind_bytes(2, sealed(packed(r))).run();
   }
   statement(file, "COMMIT", name).run();
   sqlite3_int64 size = 0;

@@ -95,16 +95,16 @@ void each_entry(const fs::path& folder, Each each) {
 
 }  // namespace
 
-fs::path folder_of(const fs::path& place, const fingerprint& machine) {
+fs::path folder_of(const fs::path& location, const fingerprint& machine) {
   const std::string marks = std::to_string(std::min(machine.num_hosts, 2)) + '\n' +
                             std::to_string(machine.cores_per_host) + '\n' + machine.cpu_model +
                             '\n' + machine.mpi_library + '\n' + machine.rails;
-  return place / "machines" / digest_of(marks);
+  return location / "machines" / digest_of(marks);
 }
 
-std::vector<fs::path> folders_in(const fs::path& place) {
+std::vector<fs::path> folders_in(const fs::path& location) {
   std::vector<fs::path> folders;
-  each_entry(place / "machines", [&](const fs::directory_entry& e) {
+  each_entry(location / "machines", [&](const fs::directory_entry& e) {
     std::error_code ignored;
     if (e.is_directory(ignored)) folders.push_back(e.path());
   });

@@ -14,11 +14,11 @@
 
 namespace railpass::internal::store {
 
-/// The folder in `place` for the machine's kind and MPI library. The number of hosts does not
+/// The folder in `location` for the machine's kind and MPI library. The number of hosts does not
 /// matter, except whether it is one.
-std::filesystem::path folder_of(const std::filesystem::path& place, const fingerprint& machine);
-/// All folders in `place`. Throws error if the place exists but cannot be read.
-std::vector<std::filesystem::path> folders_in(const std::filesystem::path& place);
+std::filesystem::path folder_of(const std::filesystem::path& location, const fingerprint& machine);
+/// All folders in `location`. Throws error if the location exists but cannot be read.
+std::vector<std::filesystem::path> folders_in(const std::filesystem::path& location);
 
 struct listing {
   std::vector<std::string> runs{};       ///< ids, the newest first

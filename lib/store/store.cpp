@@ -457,7 +457,7 @@ bool run_under_way::has_kept() const {
   return !kept_.empty();
 }
 
-known read(const places& from, const fingerprint& here, std::size_t most_contexts) {
+known read(const locations& from, const fingerprint& here, std::size_t most_contexts) {
   known result;
   std::map<std::string, experience> best;
   std::vector<fs::path> all = {from.own};
@@ -467,10 +467,10 @@ known read(const places& from, const fingerprint& here, std::size_t most_context
     for (const knowledge::arm_experience& a : e.arms) samples += a.times.samples;
     return samples;
   };
-  for (const fs::path& place : all) {
+  for (const fs::path& location : all) {
     joined_contexts contexts;
     try {
-      for (const fs::path& folder : folders_in(place))
+      for (const fs::path& folder : folders_in(location))
         contexts.add(settled_look_at(folder, here, most_contexts, result.problems));
     } catch (const error& why) {
       result.problems.emplace_back(why.what());
@@ -492,9 +492,9 @@ known read(const places& from, const fingerprint& here, std::size_t most_context
   return result;
 }
 
-store_contents contents(const fs::path& place) {
+store_contents contents(const fs::path& location) {
   store_contents result;
-  for (const fs::path& folder : folders_in(place)) {
+  for (const fs::path& folder : folders_in(location)) {
     machine_contents& m = result.machines.emplace_back();
     m.folder = folder;
     listing files;

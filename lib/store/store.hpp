@@ -24,7 +24,7 @@
 namespace railpass::internal::store {
 
 /// The user's folder, which is written to, and folders that are only read.
-struct places {
+struct locations {
   std::filesystem::path own;
   std::vector<std::filesystem::path> others;
 };
@@ -32,7 +32,7 @@ struct places {
 /// Parses the value of the setting. "on": $XDG_STATE_HOME/railpass or ~/.local/state/railpass, and
 /// the site's /var/lib/railpass if it exists. Otherwise one or more paths separated by ':'; the
 /// first path is the user's own. Throws error without a home folder.
-places places_of(std::string_view value);
+locations locations_of(std::string_view value);
 
 /// Adds the results of a run as one file; beyond 1 MiB, only the most useful part. Throws error
 /// (disk full, read-only, too many files); then nothing has changed.
@@ -64,10 +64,10 @@ struct known {
 };
 
 /// Knowledge about this machine (marks accepted by mismatch()): contexts merged over runs, the most
-/// useful first, at most `most_contexts`. Of a context in several places, the version with the most
-/// samples counts, because the places may share runs. Reads the start of the database and the
-/// newest files; tidy() merges the rest. Never throws for problems of files.
-known read(const places& from, const fingerprint& here, std::size_t most_contexts);
+/// useful first, at most `most_contexts`. Of a context in several locations, the version with the
+/// most samples counts, because the locations may share runs. Reads the start of the database and
+/// the newest files; tidy() merges the rest. Never throws for problems of files.
+known read(const locations& from, const fingerprint& here, std::size_t most_contexts);
 
 /// The first contexts that fit into `most_bytes` bytes; numbers keep 7 digits.
 std::string encode(std::span<const knowledge::experience> contexts, std::size_t most_bytes);
@@ -88,9 +88,9 @@ struct store_contents {
   std::vector<machine_contents> machines;
   std::vector<std::string> problems;
 };
-/// Reads everything. A missing place is empty. Throws error only if the place cannot be read at
-/// all.
-store_contents contents(const std::filesystem::path& place);
+/// Reads everything. A missing location is empty. Throws error only if the location cannot be read
+/// at all.
+store_contents contents(const std::filesystem::path& location);
 
 struct added {
   std::size_t runs = 0;     ///< new runs
@@ -105,7 +105,7 @@ std::vector<knowledge::experience> joined(std::span<const knowledge::experience>
 knowledge::stored_run named_after(knowledge::run_record run, std::string_view text);
 
 /// Adds runs from elsewhere, each run once. Throws error before any write if a run is invalid; or
-/// if the place cannot be written (runs added until then stay).
+/// if the location cannot be written (runs added until then stay).
 added merge(const std::filesystem::path& own, std::span<const knowledge::stored_run> runs);
 
 /// Limits of a machine's database: size, and age of contexts.
@@ -123,7 +123,7 @@ struct compacted {
 };
 /// Merges each machine's files into its database and removes the files, including files of runs
 /// that were killed more than a day ago, and leftovers of dead writers. Files added meanwhile stay.
-/// Skips a machine on which another process works. Throws error if the place cannot be written;
+/// Skips a machine on which another process works. Throws error if the location cannot be written;
 /// then nothing is lost. After a stop request, changes nothing more.
 compacted compact(const std::filesystem::path& own, const bounds& keep = {},
                   const std::stop_token& stop = {});

@@ -176,20 +176,20 @@ statement::statement(sqlite3* file, const std::string& text, const std::string& 
   made_.reset(made);
 }
 
-statement& statement::bind(int place, std::int64_t value) {
-  if (::sqlite3_bind_int64(made_.get(), place, value) != SQLITE_OK) fail_as_damaged(name_, file_);
+statement& statement::bind(int index, std::int64_t value) {
+  if (::sqlite3_bind_int64(made_.get(), index, value) != SQLITE_OK) fail_as_damaged(name_, file_);
   return *this;
 }
 
-statement& statement::bind(int place, const std::string& text) {
-  if (::sqlite3_bind_text64(made_.get(), place, text.data(), text.size(), SQLITE_TRANSIENT,
+statement& statement::bind(int index, const std::string& text) {
+  if (::sqlite3_bind_text64(made_.get(), index, text.data(), text.size(), SQLITE_TRANSIENT,
                             SQLITE_UTF8) != SQLITE_OK)
     fail_as_damaged(name_, file_);
   return *this;
 }
 
-statement& statement::bind_bytes(int place, const std::string& bytes) {
-  if (::sqlite3_bind_blob64(made_.get(), place, bytes.data(), bytes.size(), SQLITE_TRANSIENT) !=
+statement& statement::bind_bytes(int index, const std::string& bytes) {
+  if (::sqlite3_bind_blob64(made_.get(), index, bytes.data(), bytes.size(), SQLITE_TRANSIENT) !=
       SQLITE_OK)
     fail_as_damaged(name_, file_);
   return *this;

@@ -41,9 +41,9 @@ std::shared_ptr<sqlite3> untrusted_bytes(std::span<char> bytes, const std::strin
 class statement {
  public:
   statement(sqlite3* file, const std::string& text, const std::string& name);
-  statement& bind(int place, std::int64_t value);
-  statement& bind(int place, const std::string& text);
-  statement& bind_bytes(int place, const std::string& bytes);
+  statement& bind(int index, std::int64_t value);
+  statement& bind(int index, const std::string& text);
+  statement& bind_bytes(int index, const std::string& bytes);
   /// Whether there is another row.
   bool next();
   void run();

@@ -71,14 +71,14 @@ journal::journal(std::string path, const std::string& identity, std::size_t goal
   std::size_t begin = 0, number = 0;
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     ++number;
-    const std::string place = path_ + ": line " + std::to_string(number);
+    const std::string line_name = path_ + ": line " + std::to_string(number);
     nlohmann::json value;
     try {
-      value = files::parse_json(std::string_view(text).substr(begin, end - begin), place);
+      value = files::parse_json(std::string_view(text).substr(begin, end - begin), line_name);
     } catch (const error&) {
-      throw error(place + ": not a journal of railpass tune, or damaged");
+      throw error(line_name + ": not a journal of railpass tune, or damaged");
     }
-    const files::json_reader line(value, place);
+    const files::json_reader line(value, line_name);
     if (number == 1) {
       if (line.text("format") != format) throw no_journal;
       if (line.integer("version", 1) != 1) throw error(path_ + ": written by a newer railpass");

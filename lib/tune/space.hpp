@@ -105,7 +105,7 @@ inline constexpr std::size_t most_values = 1 << 20;  // of all parameters
 
 class space {
  public:
-  /// An error in one parameter, so that a reader can add its place.
+  /// An error in one parameter, so that a reader can add its line.
   class parameter_error : public error {
    public:
     parameter_error(std::size_t which, const std::string& what) : error(what), index(which) {}

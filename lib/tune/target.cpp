@@ -55,7 +55,7 @@ bool is_name(std::string_view word) {
 // mca:coll:tuned:param:NAME:KIND:VALUE, where a quoted value may hold colons.
 std::vector<reported_parameter> parse_ompi_info(std::string_view text) {
   std::vector<reported_parameter> found;
-  std::map<std::string, std::size_t, std::less<>> place;
+  std::map<std::string, std::size_t, std::less<>> index_of_name;
   each_line(text, [&](std::string_view line) {
     if (!line.starts_with("mca:")) return;
     const std::size_t at = line.find(":param:");
@@ -68,9 +68,9 @@ std::vector<reported_parameter> parse_ompi_info(std::string_view text) {
     const std::size_t kind_end = std::min(line.find(':'), line.size());
     const std::string_view kind = line.substr(0, kind_end);
     std::string_view value = line.substr(std::min(kind_end + 1, line.size()));
-    auto it = place.find(name);
-    if (it == place.end()) {
-      it = place.emplace(std::string(name), found.size()).first;
+    auto it = index_of_name.find(name);
+    if (it == index_of_name.end()) {
+      it = index_of_name.emplace(std::string(name), found.size()).first;
       found.emplace_back().name = name;
     }
     reported_parameter& p = found[it->second];
@@ -209,7 +209,7 @@ command_request apply(const target& t, const std::string& command, const setting
       request.environment.emplace_back(variable_of(t, name), value);
     return request;
   }
-  // Each place of the command is looked at once, so that values are never looked at.
+  // Each character of the command is looked at once, so that values are never looked at.
   request.line.clear();
   std::vector<bool> used(settings.size(), false);
   for (std::size_t i = 0; i < command.size();) {

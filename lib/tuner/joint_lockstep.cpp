@@ -36,8 +36,8 @@ joint_lockstep::joint_lockstep(const settings& values, process& owner, int rank,
   tree_ = {rank, num_ranks, 2};
 }
 
-void joint_lockstep::connect(base_place place, int lane_number, std::uint64_t name) {
-  lane_->become(std::move(place), lane_number, name);
+void joint_lockstep::connect(base_mapping mapping, int lane_number, std::uint64_t name) {
+  lane_->become(std::move(mapping), lane_number, name);
   over_mpi_.emplace(*lane_);
   words_.connect(lane_);
 }

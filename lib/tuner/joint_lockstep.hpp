@@ -51,7 +51,7 @@ class joint_lockstep {
 
   /// Call once, before the first call, with a lane that has been taken. Not needed by a rank that
   /// is alone.
-  void connect(base_place place, int lane_number, std::uint64_t name);
+  void connect(base_mapping mapping, int lane_number, std::uint64_t name);
 
   /// Call once, after connect(). The cost of a call for the program can be measured if all ranks
   /// have the same clock or have agreed on a clock.
@@ -61,7 +61,7 @@ class joint_lockstep {
   int num_ranks() const { return num_ranks_; }
   const base_lane& lane() const { return *lane_; }
   /// For rails that are opened for these ranks and that may outlive this object.
-  mpi_place place_of_rails() const {
+  mpi_tags tags_of_rails() const {
     return {.comm = lane_->of().comm,
             .ranks = lane_->ranks(),
             .first_tag = lane_->first_tag() + base_lane::first_rails_tag,
@@ -213,7 +213,7 @@ class joint_lockstep {
   std::optional<mpi_of_schedules> over_mpi_;
   select::plan_message plan_{};  // the last first plan; MPI may write to it after a failure
   failure_words words_;
-  select::tree_place tree_;
+  select::tree_position tree_;
   std::array<std::uint64_t, most_agreed> agreed_{}, childs_{};
   told_calls told_;
   std::string why_unlike_;

@@ -32,9 +32,9 @@ class idle_slots {
     words_.fill(ready ? ~std::uint64_t{0} : 0);
     if (!ready) return;
     bases& all = bases::of_process();
-    const place_book::slot_set free = all.free_slots(lane.of());
+    const resource_book::slot_set free = all.free_slots(lane.of());
     slot_tenants& tenants = all.tenants(lane.of());
-    for (int n = 0; n < place_book::most_slots; ++n)
+    for (int n = 0; n < resource_book::most_slots; ++n)
       if (!free.has(n)) ask(n, tenants.of_slot[std::size_t(n)]);
   }
   // Collective. The first slot that is idle on all ranks, or -1.
@@ -62,8 +62,8 @@ class idle_slots {
     words[1] = ~calls;
   }
   const base_lane& lane_;
-  std::array<std::uint64_t, 2 * place_book::most_slots> words_{};
-  static_assert(2 * place_book::most_slots <= joint_lockstep::most_agreed);
+  std::array<std::uint64_t, 2 * resource_book::most_slots> words_{};
+  static_assert(2 * resource_book::most_slots <= joint_lockstep::most_agreed);
 };
 
 enum class takes { all, not_all, unknown };

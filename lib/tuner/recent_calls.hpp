@@ -43,17 +43,17 @@ class recent_calls {
  public:
   /// Null if the call is unknown.
   recent_call* find(const call& c, std::uint64_t asked) {
-    recent_call& known = place_of(mark_of(c, asked)).known;
+    recent_call& known = entry_of(mark_of(c, asked)).known;
     return known.asked == asked && is_same(known.as, c) ? &known : nullptr;
   }
 
-  /// Keeps an eligible call if it was also the last call that missed its place, so that calls that
+  /// Keeps an eligible call if it was also the last call that missed its entry, so that calls that
   /// are never repeated cost nothing. `pinned` must live until the communicator's last call, or
   /// until another arm gets its number.
   void keep(const call& c, int rank, const select::context_id& context, std::uint64_t asked = 0,
             const arm* pinned = nullptr) {
     const std::uint64_t mark = mark_of(c, asked);
-    place& here = place_of(mark);
+    entry& here = entry_of(mark);
     if (std::exchange(here.missed, mark) != mark) return;
     if (has_tables(c) || !names_only_predefined(c, rank)) return;
     here.known = {};
@@ -65,11 +65,11 @@ class recent_calls {
 
   /// Forgets all facts about arms.
   void forget_arms() {
-    for (place& one : places_) one.known.chosen = nullptr;
+    for (entry& one : entries_) one.known.chosen = nullptr;
   }
 
  private:
-  struct place {
+  struct entry {
     std::uint64_t missed = 0;
     recent_call known;
   };
@@ -81,7 +81,7 @@ class recent_calls {
     if (is_somewhere(c.send) && is_somewhere(c.receive)) n += 31 * distance(c.send, c.receive);
     return scattered(n);
   }
-  place& place_of(std::uint64_t mark) { return places_[mark >> 60]; }
+  entry& entry_of(std::uint64_t mark) { return entries_[mark >> 60]; }
   static bool has_tables(const call& c) {
     return c.send.counts || c.receive.counts || c.send.types || c.receive.types;
   }
@@ -105,7 +105,7 @@ class recent_calls {
     return reinterpret_cast<std::uintptr_t>(to.memory) -
            reinterpret_cast<std::uintptr_t>(from.memory);
   }
-  std::array<place, 16> places_;
+  std::array<entry, 16> entries_;
 };
 
 }  // namespace railpass::internal

@@ -210,7 +210,7 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
   try {
     known.plan = schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
     if (has_device_driver() || settings_.verify || c.message_bytes > short_message_bytes ||
-        buffers_.prepare(c, place(), *known.plan, first_of(c), order) != MPI_SUCCESS)
+        buffers_.prepare(c, caller(), *known.plan, first_of(c), order) != MPI_SUCCESS)
       return;
     if (std::optional<call_buffers::as_they_are> bound = buffers_.bound_directly()) {
       known.buffers = std::move(*bound);
@@ -345,7 +345,7 @@ int session::pad_blocks(const call& c, const arm*& runs) {
   if (runs.base->is_native()) return leave_to_mpi(c);
   if (&a == arms_[c.op].pinned) pins_run_ |= 1u << unsigned(c.op);
   if (!has_device_driver()) return run_on_host(c, runs);
-  if (const int failure = code_of([&] { return host_copies_.prepare(c, place()); }))
+  if (const int failure = code_of([&] { return host_copies_.prepare(c, caller()); }))
     return raise(c, failure);
   if (const int failure = run_on_host(host_copies_.on_host(), runs)) return failure;
   return raise(c, host_copies_.finish());
@@ -363,7 +363,7 @@ int session::run_on_host(const call& c, const arm& a) {
     if (joint_.has_failed()) return raise(same, joint_.failure());
     return raise(same, code_of([&] { return run_schedule(same, a); }));
   };
-  return settings_.verify ? run_verified(c, place(), process_, run) : run(c);
+  return settings_.verify ? run_verified(c, caller(), process_, run) : run(c);
 }
 
 // An exception in this rank's part of a call is a failure like any other. Exceptions that railpass
@@ -441,7 +441,7 @@ int session::run_schedule(const call& c, const arm& a) {
   const node_order* const order = order_for(c, *a.base);
   const std::shared_ptr<const schedule> plan =
       schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
-  if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c), order,
+  if (const int failure = buffers_.prepare(c, caller(), *plan, first_of(c), order,
                                            a.base->needs.longest_block ? padded_bytes_ : 0))
     return failure;
   buffers_.mark(number_of(a));
@@ -511,7 +511,7 @@ void session::record_failure_of_rails() {
                   over_rails_->rail.failure());
 }
 
-call_place session::place() const { return {rank_, num_ranks_, process_.datatype_key()}; }
+calling_rank session::caller() const { return {rank_, num_ranks_, process_.datatype_key()}; }
 
 std::uint8_t session::policy_index(std::string_view name) {
   for (std::size_t i = 0; i < policies_.size(); ++i)

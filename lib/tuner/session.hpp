@@ -111,7 +111,7 @@ class session final : slot_tenant {
   };
 
   // Finds which ranks share hosts. Cannot fail.
-  void know_nodes(const base_place& at);
+  void know_nodes(const base_mapping& at);
   void follow_plan();
   void keep_room_for_regions();
   // Whether schedules may run in the memory that the ranks of each host share, given a slot. Equal
@@ -194,7 +194,7 @@ class session final : slot_tenant {
   int raise(const call& c, int code) { return code == MPI_SUCCESS ? code : report(c, code); }
   [[gnu::cold]] int report(const call& c, int code);
   int raise(const call& c, own_error e) { return raise(c, internal::code_of(e)); }
-  call_place place() const;
+  calling_rank caller() const;
   std::uint8_t policy_index(std::string_view name);
   // On rank 0.
   select::plan_message first_plan(const select::context_key& key, int context, const call& c,

@@ -36,11 +36,11 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   };
   b.make_part(pays, asked_for, std::ref(own_part));
   auto native = b.agree();
-  const auto wants_memory = [&](const base_place& place) {
-    made->know_nodes(place);
-    return made->may_share_memory(*place.of);
+  const auto wants_memory = [&](const base_mapping& mapping) {
+    made->know_nodes(mapping);
+    return made->may_share_memory(*mapping.of);
   };
-  if (!native) native = b.take_place(made->joint_, std::cref(wants_memory));
+  if (!native) native = b.take_resources(made->joint_, std::cref(wants_memory));
   if (native) return {nullptr, native->error_code, native->postponed};
   made->joint_.measure_together(b.agreed.same_clock());
   made->times_pinned_ = b.agreed.all(agreement::says_worth) && !made->plan_;
@@ -61,7 +61,7 @@ void session::open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rai
     if (!all_name_rails && !none_names_rails)
       throw error("RAILPASS_RAILS is set on some ranks only");
     if (all_name_rails) {
-      const auto messages = rails_for_collectives(user, process_, joint_.place_of_rails(),
+      const auto messages = rails_for_collectives(user, process_, joint_.tags_of_rails(),
                                                   settings_.rails, settings_.strategy);
       on_all(user, [&] { run_over(messages); });
     }
@@ -97,7 +97,7 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
   joint_.accompany([this] { return !over_rails_ || keep_rails_on(); });
 }
 
-void session::know_nodes(const base_place& at) {
+void session::know_nodes(const base_mapping& at) {
   const std::shared_ptr<placement> nodes = std::move(room_for_nodes_),
                                    caches = std::move(room_for_caches_);
   const placement& hosts = *at.of->hosts;
@@ -108,10 +108,10 @@ void session::know_nodes(const base_place& at) {
     nodes_.become(bases::of_process().placements().share(nodes));
   }
   if (!nodes_.facts().matter()) nodes_.forget_order();
-  const std::vector<std::int32_t>& cache_of_place = at.of->cache_of_place;
-  if (!cache_of_place.empty() && nodes_.facts().num_nodes == 1) {
+  const std::vector<std::int32_t>& cache_of_local_rank = at.of->cache_of_local_rank;
+  if (!cache_of_local_rank.empty() && nodes_.facts().num_nodes == 1) {
     caches->set([&](std::int32_t rank) {
-      return cache_of_place[std::size_t(hosts.place_on_node(at.ranks[rank]))];
+      return cache_of_local_rank[std::size_t(hosts.local_rank(at.ranks[rank]))];
     });
     caches_.become(bases::of_process().placements().share(caches));
   }

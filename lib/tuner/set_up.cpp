@@ -46,18 +46,18 @@ std::uint64_t hash_of_settings(const settings& values, std::uint64_t plan_mark) 
   return hash.value();
 }
 
-struct taken_places {
+struct taken_resources {
   int lane = -1;  // they must look again
   int slot = -1;
 };
 
 // Takes a lane, and a slot if one is wanted, that are free on all ranks. Threads of several ranks
 // may come in different orders, and take each other's.
-taken_places take_places(const agreement& agreed, const base_place& place, MPI_Comm user,
-                         bool wants_slot) {
+taken_resources take_agreed(const agreement& agreed, const base_mapping& mapping, MPI_Comm user,
+                            bool wants_slot) {
   bases& all = bases::of_process();
-  const base& of = *place.of;
-  const taken_places wanted{agreed.common_lane(), wants_slot ? agreed.first_slot() : -1};
+  const base& of = *mapping.of;
+  const taken_resources wanted{agreed.common_lane(), wants_slot ? agreed.first_slot() : -1};
   const bool lane = wanted.lane >= 0 && all.take(of, wanted.lane);
   const bool slot = wanted.slot >= 0 && all.take_slot(of, wanted.slot);
   std::array<int, 2> took{lane ? 1 : 0, slot ? 1 : 0};
@@ -81,8 +81,8 @@ void set_up::refuse(std::string_view why, std::optional<int> number, std::string
   }
 }
 
-void set_up::offer_places() {
-  const base& of = *place_.of;
+void set_up::offer_resources() {
+  const base& of = *mapping_.of;
   agreed.offer(of.id, all_bases_.free_lanes(of), all_bases_.free_slots(of));
 }
 
@@ -122,9 +122,9 @@ void set_up::make_part(bool pays, bool asked_for, const std::function<void()>& o
     agreed.set_settings(hash_of_settings(values_, owner_.plan_mark()));
     if (values_.enable && pays) {
       own_part();
-      place_ = all_bases_.find(user_);
-      if (place_.of) {
-        offer_places();
+      mapping_ = all_bases_.find(user_);
+      if (mapping_.of) {
+        offer_resources();
       } else {
         agreed.set(agreement::one_world, bases::is_one_world(user_));
         for_base_ = bases::prepare(num_ranks, values_.shared_memory);
@@ -164,8 +164,8 @@ std::optional<set_up::refusal> set_up::agree() {
   return std::nullopt;
 }
 
-std::optional<set_up::refusal> set_up::take_place(
-    joint_lockstep& joint, const std::function<bool(const base_place&)>& wants_memory) {
+std::optional<set_up::refusal> set_up::take_resources(
+    joint_lockstep& joint, const std::function<bool(const base_mapping&)>& wants_memory) {
   const hang_watch::wait in_mpi(rank_, waiting_.c_str());
   if (agreed.no_base()) {
     if (!agreed.all(agreement::may_make_communicators) ||
@@ -178,11 +178,11 @@ std::optional<set_up::refusal> set_up::take_place(
           "start the program with railpass run");
       return refusal{MPI_SUCCESS, true};
     }
-    if (const int failure = all_bases_.make(user_, std::move(for_base_), place_)) {
+    if (const int failure = all_bases_.make(user_, std::move(for_base_), mapping_)) {
       refuse(": MPI cannot create an internal communicator, error ", failure);
       return refusal{};
     }
-    offer_places();  // all of a new one are free
+    offer_resources();  // all of a new one are free
   } else if (!agreed.same_base()) {
     return refusal{MPI_SUCCESS, true};  // another thread of some ranks is just making one
   }
@@ -190,13 +190,13 @@ std::optional<set_up::refusal> set_up::take_place(
     refuse(": railpass already tunes ", base::num_lanes, " communicators of this group");
     return refusal{};
   }
-  const bool wants_slot = wants_memory && wants_memory(place_);
-  const taken_places taken = take_places(agreed, place_, user_, wants_slot);
+  const bool wants_slot = wants_memory && wants_memory(mapping_);
+  const taken_resources taken = take_agreed(agreed, mapping_, user_, wants_slot);
   if (taken.lane < 0) return refusal{MPI_SUCCESS, true};
   slot_ = taken.slot;
-  if (const std::string why = all_bases_.why_not_shared(*place_.of); !why.empty())
+  if (const std::string why = all_bases_.why_not_shared(*mapping_.of); !why.empty())
     owner_.record("collectives do not use shared memory: " + why);
-  joint.connect(std::move(place_), taken.lane, agreed.name_of_communicator());
+  joint.connect(std::move(mapping_), taken.lane, agreed.name_of_communicator());
   return std::nullopt;
 }
 

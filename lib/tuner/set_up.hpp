@@ -24,7 +24,7 @@ namespace railpass::internal {
 
 class process;
 
-/// A rank's part in the set-up. Call make_part(), agree() and take_place() in this order.
+/// A rank's part in the set-up. Call make_part(), agree() and take_resources() in this order.
 class set_up {
  public:
   /// `subject`: name in records of what is tuned over `user`. `inside`: the call in which this rank
@@ -55,8 +55,8 @@ class set_up {
   /// Connects `joint` to a lane of a base; makes a base if there is none. `wants_memory`: whether
   /// to take a slot of host memory, too; equal on all ranks, and must not fail; pass a std::ref.
   /// Collective.
-  std::optional<refusal> take_place(
-      joint_lockstep& joint, const std::function<bool(const base_place&)>& wants_memory = {});
+  std::optional<refusal> take_resources(
+      joint_lockstep& joint, const std::function<bool(const base_mapping&)>& wants_memory = {});
   /// The slot that has been taken, or -1.
   int slot() const { return slot_; }
 
@@ -64,7 +64,7 @@ class set_up {
   /// Records the refusal, if memory suffices: `why`, an optional number, and the rest.
   void refuse(std::string_view why, std::optional<int> number = {},
               std::string_view rest = {}) const;
-  void offer_places();
+  void offer_resources();
   // Call on rank 0.
   void name_communicator();
 
@@ -76,7 +76,7 @@ class set_up {
   int rank_ = 0;
   std::string waiting_;  // text of a hang report about the agreement
   bases& all_bases_ = bases::of_process();
-  base_place place_;
+  base_mapping mapping_;
   bases::materials for_base_;
   int slot_ = -1;
 };

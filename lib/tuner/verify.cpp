@@ -136,7 +136,7 @@ int compare_values(const std::vector<user_block>& blocks, const bytes& a, const 
   return MPI_SUCCESS;
 }
 
-int run_verified(const call& c, const call_place& at, process& owner,
+int run_verified(const call& c, const calling_rank& at, process& owner,
                  const std::function<int(const call&)>& tuned) {
   std::vector<user_block> blocks;
   bytes before, ours, theirs;

@@ -14,7 +14,7 @@ class process;
 /// RAILPASS_VERIFY: runs the call by `tuned`, then the MPI library's own collective, and compares.
 /// A difference beyond rounding is recorded; the user gets the MPI library's result. Collective;
 /// returns an MPI error code.
-int run_verified(const call& c, const call_place& at, process& owner,
+int run_verified(const call& c, const calling_rank& at, process& owner,
                  const std::function<int(const call&)>& tuned);
 
 /// Whether two packed copies of the blocks hold the same values. Bytes that belong to no value, as

@@ -180,14 +180,14 @@ TEST_CASE("more communicators than lanes: the rest are native, and freed ones ma
   // On one rank all lanes but some are taken, each rank knows only its own.
   constexpr int some = 3;
   bases& all = bases::of_process();
-  const base_place place = all.find(world);
-  REQUIRE(place.of);
+  const base_mapping mapping = all.find(world);
+  REQUIRE(mapping.of);
   std::vector<int> taken;
   if (world.rank() == world.size() - 1)
     for (int lane = 0, left = some; lane < base::num_lanes; ++lane) {
-      if (!all.take(*place.of, lane)) continue;
+      if (!all.take(*mapping.of, lane)) continue;
       if (left-- > 0)
-        all.give_back(*place.of, lane);
+        all.give_back(*mapping.of, lane);
       else
         taken.push_back(lane);
     }
@@ -208,7 +208,7 @@ TEST_CASE("more communicators than lanes: the rest are native, and freed ones ma
       CHECK(is_tuned(*live[std::size_t(i % some)]));
     }
   }
-  for (const int lane : taken) all.give_back(*place.of, lane);
+  for (const int lane : taken) all.give_back(*mapping.of, lane);
 }
 
 TEST_CASE("the ranks agree at the 8th call, and begin then if that pays on all of them") {

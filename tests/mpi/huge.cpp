@@ -142,7 +142,7 @@ TEST_CASE("buffers of huge calls are bound where MPI says they are") {
     return reinterpret_cast<const char*>(place) - memory;
   };
   constexpr int p = 4, rank = 2;
-  const call_place at{rank, p, process::get()->datatype_key()};
+  const calling_rank at{rank, p, process::get()->datatype_key()};
 
   SECTION("all_gatherv, blocks with gaps, 2^33 bytes apart and more") {
     const std::vector<int> counts{1 << 30, 3, 2'000'000'000, 7};

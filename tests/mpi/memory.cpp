@@ -2,7 +2,7 @@
 //
 // Calls that run out of memory: MPI_ERR_NO_MEM through the error handler if an arm needs memory;
 // the MPI library's own collective if only the tuning does. No exception leaves a call.
-#include "lib/group/place_book.hpp"
+#include "lib/group/resource_book.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
@@ -194,7 +194,7 @@ TEST_CASE("who has left the others makes none wait that asks for shared memory")
     live.push_back(std::make_unique<communicator>(made));
     REQUIRE(mpi::start_tuning(*live.back()) == MPI_SUCCESS);
   };
-  for (int i = 0; i < place_book::most_slots; ++i) add();
+  for (int i = 0; i < resource_book::most_slots; ++i) add();
   add();  // without a slot: it asks for one in calls 1000, 3000 and so on
   const communicator& last_one = *live.back();
   if (last_one.size() < 2) return;

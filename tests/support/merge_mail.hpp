@@ -50,7 +50,7 @@ class merge_mail {
 
   bool make_step(int rank, select::lockstep& ls,
                  const std::function<void(select::merge_outcome)>& consumed) {
-    const select::tree_place place = ls.tree();
+    const select::tree_position tree = ls.tree();
     const std::int64_t merge = ls.merges();
     switch (ls.due()) {
       case select::merge_step::none:
@@ -59,7 +59,7 @@ class merge_mail {
         ls.post();
         break;
       case select::merge_step::collect: {
-        const int from = place.child(ls.child());
+        const int from = tree.child(ls.child());
         if (!mail_.contains({merge, from, rank})) return false;
         words message = received(merge, from, rank, ls);
         message.resize(std::max(message.size(), std::size_t(select::merge_report::max_words)),
@@ -71,17 +71,17 @@ class merge_mail {
         if (rank == 0)
           ls.answer();
         else
-          send(merge, rank, place.parent(), ls.report(), ls);
+          send(merge, rank, tree.parent(), ls.report(), ls);
         break;
       case select::merge_step::receive: {
-        if (!mail_.contains({merge, place.parent(), rank})) return false;
-        const words message = received(merge, place.parent(), rank, ls);
+        if (!mail_.contains({merge, tree.parent(), rank})) return false;
+        const words message = received(merge, tree.parent(), rank, ls);
         std::copy_n(message.begin(), message.size(), ls.reply_room().begin());
         ls.received();
         break;
       }
       case select::merge_step::deliver: {
-        const int to = place.child(ls.child());
+        const int to = tree.child(ls.child());
         send(merge, rank, to, ls.reply(), ls);
         break;
       }

@@ -18,7 +18,7 @@
 
 namespace railpass::test {
 
-/// The times of calls in seconds. Arms are places in `priors`, calls count from 0. All functions
+/// The times of calls in seconds. Arms are indices in `priors`, calls count from 0. All functions
 /// depend on their arguments only.
 class world {
  public:
@@ -32,7 +32,7 @@ class world {
   virtual bool changes_at(std::int64_t call) const = 0;
 
   std::string family;                     ///< the kind of world
-  std::vector<select::arm_prior> priors;  ///< the first one is native, and `arm` is the place
+  std::vector<select::arm_prior> priors;  ///< the first one is native, and `arm` is the index
   std::int64_t calls = 0;                 ///< of the context
   int num_ranks = 2;                      ///< delay of the reply to a synchronisation
   double native_s = 0;                    ///< native's mean time in quiet: the unit of all results

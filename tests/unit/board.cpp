@@ -104,7 +104,7 @@ void flip(const std::string& path, std::int64_t at) {
   overwrite(path, at, &other, 1);
 }
 
-constexpr std::int64_t first_place = 32, place_bytes = 192;
+constexpr std::int64_t first_entry = 32, entry_bytes = 192;
 
 }  // namespace
 
@@ -280,9 +280,9 @@ TEST_CASE("files that are no boards are named and left alone") {
   fs::remove(path);
   rail_board board(1, 2, 2, 0, folder.path());
   for (const std::int64_t at : {8, 16, 100, 190})
-    for (const std::int64_t place : {0, 1}) {
+    for (const std::int64_t entry : {0, 1}) {
       board.post(rails_at(1));
-      flip(path, first_place + place * place_bytes + at);
+      flip(path, first_entry + entry * entry_bytes + at);
       CHECK_THAT(skipped(), ContainsSubstring("corrupt (the entry of rank 0)"));
     }
 }

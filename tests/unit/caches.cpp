@@ -43,19 +43,19 @@ void make_machine() {
         cores(node * 8, 4).substr(0, cores(node * 8, 4).size() - 1) + "," + cores(node * 8 + 4, 4);
 }
 
-cores_place place_on(std::vector<int> may_use) {
+core_affinity affinity_on(std::vector<int> may_use) {
   allowed = std::move(may_use);
-  return place_of_cores();
+  return own_affinity();
 }
 
 std::vector<std::int32_t> caches_of(const std::vector<std::int64_t>& hosts,
-                                    const std::vector<cores_place>& places) {
+                                    const std::vector<core_affinity>& affinities) {
   std::vector<std::int64_t> packed;
-  for (const cores_place& p : places) packed.push_back(p.packed());
+  for (const core_affinity& p : affinities) packed.push_back(p.packed());
   return find_caches(hosts, packed);
 }
 
-constexpr int anywhere = cores_place::anywhere;
+constexpr int anywhere = core_affinity::anywhere;
 
 }  // namespace
 
@@ -77,36 +77,36 @@ extern "C" std::FILE* fopen(const char* path, const char* mode) {
 
 TEST_CASE("a process is where all the cores are that it may use") {
   make_machine();
-  CHECK(place_on({5}) == cores_place{4, 0, 0});
-  CHECK(place_on({22, 23}) == cores_place{20, 16, 16});
-  CHECK(place_on({11, 12}) == cores_place{anywhere, 8, 0});
-  CHECK(place_on({16, 31}) == cores_place{anywhere, anywhere, 16});
-  CHECK(place_on({15, 16}) == cores_place{});
-  CHECK(place_on({}) == cores_place{});
+  CHECK(affinity_on({5}) == core_affinity{4, 0, 0});
+  CHECK(affinity_on({22, 23}) == core_affinity{20, 16, 16});
+  CHECK(affinity_on({11, 12}) == core_affinity{anywhere, 8, 0});
+  CHECK(affinity_on({16, 31}) == core_affinity{anywhere, anywhere, 16});
+  CHECK(affinity_on({15, 16}) == core_affinity{});
+  CHECK(affinity_on({}) == core_affinity{});
 }
 
 TEST_CASE("what the kernel does not tell, or not as expected, is not known") {
   make_machine();
   files_there["/sys/devices/system/cpu/cpu5/cache/index3/shared_cpu_list"] = "four to seven\n";
   files_there["/sys/devices/system/node/node0/cpulist"] = "0-3,4-";
-  CHECK(place_on({5}) == cores_place{anywhere, anywhere, 0});
+  CHECK(affinity_on({5}) == core_affinity{anywhere, anywhere, 0});
   files_there["/sys/devices/system/cpu/cpu5/topology/core_siblings_list"] = "-4,99999999,5\n";
-  CHECK(place_on({5}) == cores_place{anywhere, anywhere, 5});
+  CHECK(affinity_on({5}) == core_affinity{anywhere, anywhere, 5});
   files_there.clear();
-  CHECK(place_on({5}) == cores_place{});
+  CHECK(affinity_on({5}) == core_affinity{});
 }
 
 TEST_CASE("a place in one word is the same place") {
-  for (const cores_place& p :
-       {cores_place{}, {0, 0, 0}, {1023, 512, 0}, {anywhere, 8, 0}, {7, anywhere, anywhere}}) {
+  for (const core_affinity& p :
+       {core_affinity{}, {0, 0, 0}, {1023, 512, 0}, {anywhere, 8, 0}, {7, anywhere, anywhere}}) {
     CHECK(p.packed() >= 0);
-    CHECK(cores_place::unpacked(p.packed()) == p);
+    CHECK(core_affinity::unpacked(p.packed()) == p);
   }
 }
 
 TEST_CASE("ranks of a host are told apart by the closest thing that all of them are in") {
-  const cores_place a{0, 0, 0}, b{4, 0, 0}, c{8, 8, 0}, far{16, 16, 16};
-  const cores_place in_node{anywhere, 0, 0}, in_socket{anywhere, anywhere, 16};
+  const core_affinity a{0, 0, 0}, b{4, 0, 0}, c{8, 8, 0}, far{16, 16, 16};
+  const core_affinity in_node{anywhere, 0, 0}, in_socket{anywhere, anywhere, 16};
   using numbers = std::vector<std::int32_t>;
   CHECK(caches_of({1, 1, 1, 1}, {a, b, a, far}) == numbers{0, 1, 0, 2});
   // Hosts have caches of their own.

@@ -786,15 +786,15 @@ TEST_CASE("what a rank gives to several others is packed once") {
 
 TEST_CASE("regions are found by rank, whether ranks of a host follow one another or not") {
   const auto memory = zeroed_regions(4);
-  const auto place = [&](int k) { return memory.get() + k * cell_region::bytes; };
+  const auto region_at = [&](int k) { return memory.get() + k * cell_region::bytes; };
   for (const std::array<int, 4>& ranks : {std::array{6, 7, 8, 9}, std::array{1, 4, 5, 90}}) {
     cell_regions regions;
     regions.reserve(4);
-    for (int k = 0; k < 4; ++k) regions.add(ranks[std::size_t(k)], cell_region(place(k)));
+    for (int k = 0; k < 4; ++k) regions.add(ranks[std::size_t(k)], cell_region(region_at(k)));
     for (int rank = 0; rank < 100; ++rank) {
       const auto found = std::ranges::find(ranks, rank);
       CHECK(regions[rank].memory() ==
-            (found == ranks.end() ? nullptr : place(int(found - ranks.begin()))));
+            (found == ranks.end() ? nullptr : region_at(int(found - ranks.begin()))));
     }
   }
   CHECK(cell_regions()[3].memory() == nullptr);
@@ -1075,7 +1075,7 @@ TEST_CASE("copies are right wherever source and destination lie in their pages")
       copies.bind({.input = from,
                    .output = to + ahead,
                    .size = {.units = std::int64_t(bytes), .unit_bytes = 1}});
-      copies.place_again({});
+      copies.lay_out_again({});
       REQUIRE(copies.copy(buffer::input, 0, buffer::output, 0, std::int64_t(bytes)) == 0);
       CHECK(std::equal(from, from + bytes, to + ahead));
       CHECK(std::all_of(to, to + ahead, [](std::byte b) { return b == std::byte{0xee}; }));

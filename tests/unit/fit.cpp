@@ -514,26 +514,26 @@ TEST_CASE("the weights of a misfit give back what was measured") {
   std::uniform_real_distribution<double> anything(0, 20);
   std::normal_distribution<double> normal(0, 0.3);
   for (const std::size_t n : {std::size_t{1}, std::size_t{2}, std::size_t{30}}) {
-    std::vector<misfit_place> places(n);
+    std::vector<misfit_features> features(n);
     std::vector<double> residuals(n);
     for (std::size_t i = 0; i < n; ++i) {
-      places[i] = {.size = anything(random),
-                   .ranks = anything(random),
-                   .segments = anything(random),
-                   .segment_bytes = anything(random),
-                   .others = {anything(random)}};
+      features[i] = {.size = anything(random),
+                     .ranks = anything(random),
+                     .segments = anything(random),
+                     .segment_bytes = anything(random),
+                     .others = {anything(random)}};
       residuals[i] = normal(random);
     }
     const algorithm_correction c{
-        .points = detail::weigh(places, residuals, std::vector<detail::time_error>(n))};
+        .points = detail::weigh(features, residuals, std::vector<detail::time_error>(n))};
     for (std::size_t i = 0; i < n; ++i) {
-      const select::misfit off = select::misfit_at(c, places[i]);
+      const select::misfit off = select::misfit_at(c, features[i]);
       CHECK(off.mean == Approx(residuals[i]).margin(0.03));
       CHECK(off.spread < 0.08);
     }
   }
-  // The same place twice: the mean of both.
-  const std::vector<misfit_place> twice(2);
+  // The same features twice: the mean of both.
+  const std::vector<misfit_features> twice(2);
   const std::vector<detail::time_error> exact(2);
   CHECK(
       select::misfit_at({.points = detail::weigh(twice, std::vector{0.1, 0.2}, exact)}, {}).mean ==
@@ -542,23 +542,24 @@ TEST_CASE("the weights of a misfit give back what was measured") {
 
 TEST_CASE("what an arm was off by at two sizes is expected of it between them, not of others") {
   const machine_model machine = true_machine();
-  const auto place = [&](const std::string& segment, double bytes) {
-    return select::misfit_place_of(
+  const auto features_of = [&](const std::string& segment, double bytes) {
+    return select::misfit_features_of(
         parse_arm(collective::broadcast, "pipeline+segment_bytes=" + segment),
         {.machine = machine, .num_ranks = 8, .bytes = bytes});
   };
   // One segment size takes 1.65 times its closed form at both sizes; all other sizes take 1.
-  std::vector<misfit_place> places;
+  std::vector<misfit_features> features;
   std::vector<double> residuals;
   for (const double bytes : {32768, 262144})
     for (const char* segment : {"1KiB", "2KiB", "4KiB", "8KiB", "16KiB"}) {
-      places.push_back(place(segment, bytes));
+      features.push_back(features_of(segment, bytes));
       residuals.push_back(segment == std::string("4KiB") ? 0.5 : 0);
     }
   const algorithm_correction c{
-      .points = detail::weigh(places, residuals, std::vector<detail::time_error>(places.size()))};
+      .points =
+          detail::weigh(features, residuals, std::vector<detail::time_error>(features.size()))};
   const auto off = [&](const char* segment) {
-    return select::misfit_at(c, place(segment, 98304)).mean;
+    return select::misfit_at(c, features_of(segment, 98304)).mean;
   };
   CHECK(off("4KiB") == Approx(0.45).margin(0.06));
   for (const char* other : {"1KiB", "16KiB"}) CHECK(std::abs(off(other)) < 0.1);
@@ -567,13 +568,13 @@ TEST_CASE("what an arm was off by at two sizes is expected of it between them, n
 TEST_CASE("well-measured times of an arm that seem to contradict each other are all believed") {
   // A linear reduce on simulated gigabit Ethernet at 256 bytes, 4 and 32 KiB: if the first time was
   // ignored, the prediction for 64 bytes was a quarter of the true time.
-  const std::vector<misfit_place> places{{0.9, 4}, {2.0, 4}, {4.5, 4}};
+  const std::vector<misfit_features> features{{0.9, 4}, {2.0, 4}, {4.5, 4}};
   const std::vector<double> off{0.97, -0.1, -0.9};
-  const std::vector<detail::time_error> errors(places.size(),
+  const std::vector<detail::time_error> errors(features.size(),
                                                detail::error_of({.runs = 100, .run_spread = 0.1}));
-  const algorithm_correction c{.points = detail::weigh(places, off, errors)};
-  for (std::size_t i = 0; i < places.size(); ++i)
-    CHECK(select::misfit_at(c, places[i]).mean == Approx(off[i]).margin(0.1));
+  const algorithm_correction c{.points = detail::weigh(features, off, errors)};
+  for (std::size_t i = 0; i < features.size(); ++i)
+    CHECK(select::misfit_at(c, features[i]).mean == Approx(off[i]).margin(0.1));
 }
 
 TEST_CASE("a few absurd times do not spoil a fit") {
@@ -650,20 +651,21 @@ TEST_CASE("well-measured times are told apart from single runs, and as good as a
 }
 
 TEST_CASE("a single run hardly moves what others say, however slow it was, and many runs do") {
-  std::vector<misfit_place> places(5);
-  for (std::size_t i = 0; i < places.size(); ++i) places[i].size = double(2 * i);
+  std::vector<misfit_features> features(5);
+  for (std::size_t i = 0; i < features.size(); ++i) features[i].size = double(2 * i);
   const auto off_at_last = [&](double last, const detail::time_error& error) {
-    std::vector<detail::time_error> errors(places.size());
+    std::vector<detail::time_error> errors(features.size());
     errors.back() = error;
     const std::vector residuals{0.1, 0.1, 0.1, 0.1, last};
-    return select::misfit_at({.points = detail::weigh(places, residuals, errors)}, places.back());
+    return select::misfit_at({.points = detail::weigh(features, residuals, errors)},
+                             features.back());
   };
   const auto of_runs = [](std::int64_t runs) {
     return detail::error_of({.runs = runs, .run_spread = 0.3});
   };
   for (const double slow : {std::log(10.0), std::log(50.0), std::log(1000.0)}) {
     CHECK(off_at_last(slow, of_runs(1)).mean < 0.2);
-    // The place is uncertain, too.
+    // The features are uncertain, too.
     CHECK(off_at_last(slow, of_runs(1)).spread > 3 * off_at_last(0.1, {}).spread);
   }
   CHECK(off_at_last(0.3, of_runs(1)).mean > 0.1);
@@ -673,32 +675,32 @@ TEST_CASE("a single run hardly moves what others say, however slow it was, and m
 }
 
 TEST_CASE("an arm that is far quicker than similar ones is believed, a slow one if measured well") {
-  const auto place = [](double log2_bytes, double parameter) {
-    return misfit_place{.size = log2_bytes, .ranks = 5, .others = {parameter}};
+  const auto features_of = [](double log2_bytes, double parameter) {
+    return misfit_features{.size = log2_bytes, .ranks = 5, .others = {parameter}};
   };
-  std::vector<misfit_place> places{place(8, 1)};
+  std::vector<misfit_features> features{features_of(8, 1)};
   for (const double log2_bytes : {8, 12, 16})
-    for (const double parameter : {2, 3}) places.push_back(place(log2_bytes, parameter));
+    for (const double parameter : {2, 3}) features.push_back(features_of(log2_bytes, parameter));
   const auto with_first = [&](double off, const detail::time_error& error) {
-    std::vector<double> residuals(places.size(), 0.1);
-    std::vector<detail::time_error> errors(places.size());
+    std::vector<double> residuals(features.size(), 0.1);
+    std::vector<detail::time_error> errors(features.size());
     residuals.front() = off;
     errors.front() = error;
-    return algorithm_correction{.points = detail::weigh(places, residuals, errors)};
+    return algorithm_correction{.points = detail::weigh(features, residuals, errors)};
   };
   const detail::time_error many_runs = detail::error_of({.runs = 1000, .run_spread = 0.3});
 
   for (const auto& [sign, error] :
        {std::pair{-1.0, detail::time_error{}}, {-1.0, many_runs}, {1.0, many_runs}}) {
     const algorithm_correction c = with_first(sign, error);
-    const select::misfit there = select::misfit_at(c, places.front());
+    const select::misfit there = select::misfit_at(c, features.front());
     CHECK(there.mean == Approx(sign).epsilon(0.1));
     CHECK(there.spread < 0.1);
-    CHECK(sign * select::misfit_at(c, place(6, 1)).mean > 0.6);  // the same arm
-    CHECK(select::misfit_at(c, places[1]).mean == Approx(0.1).margin(0.05));
-    CHECK(std::abs(select::misfit_at(c, place(10, 2)).mean) < 0.5);  // a different arm
+    CHECK(sign * select::misfit_at(c, features_of(6, 1)).mean > 0.6);  // the same arm
+    CHECK(select::misfit_at(c, features[1]).mean == Approx(0.1).margin(0.05));
+    CHECK(std::abs(select::misfit_at(c, features_of(10, 2)).mean) < 0.5);  // a different arm
   }
-  const select::misfit slow = select::misfit_at(with_first(1, {}), places.front());
+  const select::misfit slow = select::misfit_at(with_first(1, {}), features.front());
   CHECK(slow.mean < 0.3);
   CHECK(slow.spread > 0.15);
 }

@@ -141,12 +141,12 @@ TEST_CASE("a merge's trees reach every rank once, and lower levels report first"
     for (int num_ranks = 1; num_ranks <= 70; ++num_ranks) {
       CAPTURE(radix, num_ranks);
       std::vector<int> parents(std::size_t(num_ranks), -1);
-      const int height = tree_place{0, num_ranks, radix}.height();
+      const int height = tree_position{0, num_ranks, radix}.height();
       for (int r = 0; r < num_ranks; ++r) {
-        const tree_place here{r, num_ranks, radix};
+        const tree_position here{r, num_ranks, radix};
         int last_level = 0;
         for (int i = 0; i < here.num_children(); ++i) {
-          const tree_place there{here.child(i), num_ranks, radix};
+          const tree_position there{here.child(i), num_ranks, radix};
           REQUIRE(there.rank < num_ranks);
           REQUIRE(parents[std::size_t(there.rank)] == -1);
           parents[std::size_t(there.rank)] = r;

@@ -22,7 +22,7 @@ struct sent_messages {
 
 // Makes a step; returns the call in which what it receives was sent, -1 if it receives nothing.
 std::int64_t make_step(int rank, merge_steps& steps, sent_messages& sent) {
-  const tree_place tree = steps.tree();
+  const tree_position tree = steps.tree();
   const int child =
       steps.child() >= 0 && steps.child() < tree.num_children() ? tree.child(steps.child()) : -1;
   switch (steps.due()) {

@@ -134,7 +134,7 @@ TEST_CASE("a placement tells where each rank is on its node") {
       const std::int32_t number =
           number_of.try_emplace(node, std::int32_t(number_of.size())).first->second;
       REQUIRE(where.node_of(r) == number);
-      REQUIRE(where.place_on_node(r) == ranks_on[number]++);
+      REQUIRE(where.local_rank(r) == ranks_on[number]++);
     }
     for (const auto& [number, ranks] : ranks_on) REQUIRE(where.ranks_on(number) == ranks);
   }

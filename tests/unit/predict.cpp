@@ -75,14 +75,14 @@ TEST_CASE("corrections and measured native times enter") {
 TEST_CASE("a correction is trusted less the further away the sizes are that it comes from") {
   profile p = cluster_profile();
   const arm binomial = parse_arm(collective::broadcast, "binomial");
-  const auto place = [&](double bytes, int num_ranks) {
-    return select::misfit_place_of(binomial,
-                                   {.machine = p.machine, .num_ranks = num_ranks, .bytes = bytes});
+  const auto features = [&](double bytes, int num_ranks) {
+    return select::misfit_features_of(
+        binomial, {.machine = p.machine, .num_ranks = num_ranks, .bytes = bytes});
   };
   p.corrections.push_back({.collective = "broadcast",
                            .algorithm = "binomial",
                            .factor = 2,
-                           .points = {{place(4096, 8), 1}, {place(32768, 8), 1}}});
+                           .points = {{features(4096, 8), 1}, {features(32768, 8), 1}}});
   const auto spread = [&](double bytes, int num_ranks = 8) {
     return select::prior_of(
                binomial, 0,
@@ -103,7 +103,7 @@ TEST_CASE("a correction is trusted less the further away the sizes are that it c
   CHECK(spread(16384, 1 << 30) < 0.3);
   // Beyond all sizes that were measured, more: one that is larger still makes a difference.
   const double beyond = spread(131072);
-  p.corrections[0].points.push_back({place(1 << 26, 8), 1});
+  p.corrections[0].points.push_back({features(1 << 26, 8), 1});
   CHECK(spread(131072) < beyond - 0.05);
   p.corrections[0].points.pop_back();
   // A damaged profile predicts no nonsense.
@@ -127,8 +127,8 @@ TEST_CASE("a prediction is doubted the more the further away it is, without end"
   p.corrections.push_back(
       {.collective = "broadcast",
        .algorithm = "binomial",
-       .points = {{select::misfit_place_of(binomial,
-                                           {.machine = p.machine, .num_ranks = 8, .bytes = 4096}),
+       .points = {{select::misfit_features_of(
+                       binomial, {.machine = p.machine, .num_ranks = 8, .bytes = 4096}),
                    1}}});
   CHECK(most_measured_ranks(p, collective::broadcast) == Approx(8));
   CHECK(spread(8, 4096) == Approx(0.08));
@@ -144,8 +144,8 @@ TEST_CASE("an arm is predicted between its own times at the sizes around") {
   const arm binomial = parse_arm(collective::broadcast, "binomial");
   const auto measured = [&](double bytes, double seconds, double noise = 0) {
     return algorithm_correction::point{
-        .place = select::misfit_place_of(binomial,
-                                         {.machine = p.machine, .num_ranks = 8, .bytes = bytes}),
+        .features = select::misfit_features_of(
+            binomial, {.machine = p.machine, .num_ranks = 8, .bytes = bytes}),
         .noise = noise,
         .seconds = seconds};
   };
@@ -177,20 +177,20 @@ TEST_CASE("an arm is predicted between its own times at the sizes around") {
   p.corrections[0].algorithm = "knomial";
   const arm knomial = parse_arm(collective::broadcast, "knomial+radix=3");
   algorithm_correction::point of_radix_3 = measured(4096, 100 * slow_s);
-  of_radix_3.place =
-      select::misfit_place_of(knomial, {.machine = p.machine, .num_ranks = 8, .bytes = 4096});
+  of_radix_3.features =
+      select::misfit_features_of(knomial, {.machine = p.machine, .num_ranks = 8, .bytes = 4096});
   CHECK(predicted_s("knomial+radix=3", 8, {of_radix_3}) == nearly(100 * slow_s));
   CHECK(predicted_s("knomial+radix=8", 8, {of_radix_3}) < slow_s);
 }
 
 TEST_CASE("arms of an algorithm are the closer the more alike their parameters") {
   const machine_model machine = cluster_profile().machine;
-  const auto place = [&](const char* name, double bytes) {
-    return select::misfit_place_of(parse_arm(collective::broadcast, name),
-                                   {.machine = machine, .num_ranks = 8, .bytes = bytes});
+  const auto features = [&](const char* name, double bytes) {
+    return select::misfit_features_of(parse_arm(collective::broadcast, name),
+                                      {.machine = machine, .num_ranks = 8, .bytes = bytes});
   };
   const auto alike = [&](const char* a, const char* b, double bytes) {
-    return select::misfit_covariance(place(a, bytes), place(b, bytes));
+    return select::misfit_covariance(features(a, bytes), features(b, bytes));
   };
   CHECK(alike("knomial+radix=3", "knomial+radix=3", 65536) >
         alike("knomial+radix=3", "knomial+radix=4", 65536));
@@ -202,8 +202,8 @@ TEST_CASE("arms of an algorithm are the closer the more alike their parameters")
   CHECK(alike("pipeline", "pipeline+segment_bytes=64KiB", 4096) ==
         alike("pipeline", "pipeline", 4096));
   // Nor are there more blocks than units.
-  CHECK(place("circulant+blocks=128", 16) == place("circulant+blocks=16", 16));
-  CHECK(place("circulant+blocks=128", 64) != place("circulant+blocks=16", 64));
+  CHECK(features("circulant+blocks=128", 16) == features("circulant+blocks=16", 16));
+  CHECK(features("circulant+blocks=128", 64) != features("circulant+blocks=16", 64));
 }
 
 TEST_CASE("the priors of all arms are those of each") {

@@ -69,16 +69,16 @@ TEST_CASE("calls that follow one another share their scratch memory, whoever mak
   CHECK(allocated_in([] {
           for (int i = 0; i < 3; ++i) {
             bound_call one(10'000);
-            one.memory.place(one.plan);
+            one.memory.lay_out(one.plan);
             one.memory.give_back();
-            one.memory.place_again(one.plan);
+            one.memory.lay_out_again(one.plan);
             one.memory.give_back();
           }
         }) == 1);
   scratch_memory::free_spare();
   CHECK(allocated_in([] {
           bound_call one(10'000);
-          one.memory.place(one.plan);
+          one.memory.lay_out(one.plan);
           one.memory.give_back();
         }) == 1);
 }
@@ -92,9 +92,9 @@ TEST_CASE("calls that are under way at once have different scratch memory") {
     for (bound_call* const one : in_turn) {
       one->bind();
       if (turn == 0)
-        one->memory.place(one->plan);
+        one->memory.lay_out(one->plan);
       else
-        one->memory.place_again(one->plan);
+        one->memory.lay_out_again(one->plan);
       REQUIRE(one->keep() == 0);
     }
     for (bound_call* const one : in_turn) {
@@ -108,9 +108,9 @@ TEST_CASE("calls that are under way at once have different scratch memory") {
 
 TEST_CASE("a call that failed keeps its scratch memory, to which others may still write") {
   bound_call failed(100, 1), next(100, 2);
-  failed.memory.place(failed.plan);
+  failed.memory.lay_out(failed.plan);
   REQUIRE(failed.keep() == 0);
-  next.memory.place(next.plan);
+  next.memory.lay_out(next.plan);
   REQUIRE(next.keep() == 0);
   next.memory.give_back();
   REQUIRE(failed.take() == 0);

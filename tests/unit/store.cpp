@@ -217,19 +217,20 @@ TEST_CASE("what several places know comes from the one with the most samples") {
 }
 
 TEST_CASE("places") {
-  const auto of = store::places_of("/a:/b c:/d");
+  const auto of = store::locations_of("/a:/b c:/d");
   CHECK(of.own == "/a");
   CHECK(of.others == std::vector<fs::path>{"/b c", "/d"});
-  CHECK_THROWS_WITH(store::places_of("/a::/b"), ContainsSubstring("RAILPASS_KNOWLEDGE '/a::/b'"));
-  CHECK_THROWS_AS(store::places_of(""), error);
+  CHECK_THROWS_WITH(store::locations_of("/a::/b"),
+                    ContainsSubstring("RAILPASS_KNOWLEDGE '/a::/b'"));
+  CHECK_THROWS_AS(store::locations_of(""), error);
   ::setenv("XDG_STATE_HOME", "/state", 1);
-  CHECK(store::places_of("on").own == "/state/railpass");
+  CHECK(store::locations_of("on").own == "/state/railpass");
   ::setenv("XDG_STATE_HOME", "not/absolute", 1);
   ::setenv("HOME", "/home/somebody", 1);
-  CHECK(store::places_of("on").own == "/home/somebody/.local/state/railpass");
+  CHECK(store::locations_of("on").own == "/home/somebody/.local/state/railpass");
   ::unsetenv("XDG_STATE_HOME");
   ::unsetenv("HOME");
-  CHECK_THROWS_WITH(store::places_of("on"), ContainsSubstring("HOME"));
+  CHECK_THROWS_WITH(store::locations_of("on"), ContainsSubstring("HOME"));
 }
 
 TEST_CASE("older runs do not drown newer ones, and few samples do not outweigh many") {

@@ -183,7 +183,7 @@ cell simulated(const std::string& network, int ranks, collective op, int sizes) 
     for (const arm& a : arms) {
       auto& time = at.arms.emplace_back();
       // Segments as long as the message are none.
-      const auto segments = select::detail::segment_place(a);
+      const auto segments = select::detail::segment_index(a);
       if (a.base->is_native() || !detail::eligible_at(a, q) ||
           (segments && a.values[*segments] >= bytes))
         continue;

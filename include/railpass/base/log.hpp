@@ -7,7 +7,7 @@ namespace railpass {
 /// called from any thread that calls railpass, never concurrently.
 using log_handler = void (*)(const char* record, void* user_data);
 
-/// Sends the records of this process to `handler` instead of to the place RAILPASS_LOG names; a
+/// Sends the records of this process to `handler` instead of to what RAILPASS_LOG names; a
 /// null handler restores that. Local, not collective; `user_data` is passed on and stays the
 /// caller's.
 void set_log_handler(log_handler handler, void* user_data = nullptr);

@@ -23,10 +23,10 @@ namespace detail {
 inline double quantile_in_place(std::span<double> sample, double q) {
   if (sample.empty()) throw error("statistics: expected at least one value, got an empty sample");
   if (!(q >= 0 && q <= 1)) throw error("statistics: expected a quantile between 0 and 1");
-  const double place = q * double(sample.size() - 1);
-  const auto below = sample.begin() + std::ptrdiff_t(place);
+  const double position = q * double(sample.size() - 1);
+  const auto below = sample.begin() + std::ptrdiff_t(position);
   std::nth_element(sample.begin(), below, sample.end());
-  const double low = *below, fraction = place - std::floor(place);
+  const double low = *below, fraction = position - std::floor(position);
   if (fraction == 0) return low;
   const double high = *std::min_element(below + 1, sample.end());
   return low + fraction * (high - low);

@@ -136,7 +136,7 @@ inline archives archives_of_all(const boost::mpi::communicator& comm,
 /// gather and gatherv. `in` may be in place at the root.
 template <class T>
 void gather_archives(const boost::mpi::communicator& comm, const T* in, int n, T* out,
-                     const blocks& places, int root, const call_options& options) {
+                     const blocks& layout, int root, const call_options& options) {
   const bool at_root = comm.rank() == root;
   boost::mpi::packed_oarchive own(comm);
   if (!at_root) save(own, in, n);
@@ -146,36 +146,36 @@ void gather_archives(const boost::mpi::communicator& comm, const T* in, int n, T
                                     all.sizes(), all.offsets(), MPI_BYTE, root, comm, options));
   if (!at_root) return;
   for (int k = 0; k < comm.size(); ++k)
-    if (k != root) all.unpack(comm, k, out + places.begin(k), places.size(k));
-  if (in != in_place<T>()) std::copy_n(in, n, out + places.begin(root));
+    if (k != root) all.unpack(comm, k, out + layout.begin(k), layout.size(k));
+  if (in != in_place<T>()) std::copy_n(in, n, out + layout.begin(root));
 }
 
 /// all_gather and all_gatherv. `in` may be in place.
 template <class T>
 void all_gather_archives(const boost::mpi::communicator& comm, const T* in, int n, T* out,
-                         const blocks& places, const call_options& options) {
+                         const blocks& layout, const call_options& options) {
   const int rank = comm.rank();
-  T* const own_place = out + places.begin(rank);
+  T* const own_block = out + layout.begin(rank);
   boost::mpi::packed_oarchive own(comm);
-  save(own, in == in_place<T>() ? own_place : in, n);
+  save(own, in == in_place<T>() ? own_block : in, n);
   archives all = archives_of_all(comm, own, options);
   all.make_room();
   check("MPI_Allgatherv", mpi::all_gatherv(own.address(), int(own.size()), MPI_BYTE, all.bytes(),
                                            all.sizes(), all.offsets(), MPI_BYTE, comm, options));
   for (int k = 0; k < comm.size(); ++k)
-    if (k != rank) all.unpack(comm, k, out + places.begin(k), places.size(k));
-  if (in != in_place<T>()) std::copy_n(in, n, own_place);
+    if (k != rank) all.unpack(comm, k, out + layout.begin(k), layout.size(k));
+  if (in != in_place<T>()) std::copy_n(in, n, own_block);
 }
 
 /// scatter and scatterv. `out` may be in place at the root.
 template <class T>
-void scatter_archives(const boost::mpi::communicator& comm, const T* in, const blocks& places,
+void scatter_archives(const boost::mpi::communicator& comm, const T* in, const blocks& layout,
                       T* out, int n, int root, const call_options& options) {
   const bool at_root = comm.rank() == root;
   archives all;
   if (at_root)
     for (int k = 0; k < comm.size(); ++k)
-      all.add(comm, in + places.begin(k), k == root ? 0 : places.size(k));
+      all.add(comm, in + layout.begin(k), k == root ? 0 : layout.size(k));
   const std::vector<std::int64_t> lengths = all.announced();
   std::int64_t length = 0;
   check("MPI_Scatter", mpi::scatter(lengths.data(), 1, MPI_INT64_T, &length, 1, MPI_INT64_T, root,
@@ -189,18 +189,18 @@ void scatter_archives(const boost::mpi::communicator& comm, const T* in, const b
   if (!at_root)
     load(own, out, n);
   else if (out != in_place<T>())
-    std::copy_n(in + places.begin(root), n, out);
+    std::copy_n(in + layout.begin(root), n, out);
 }
 
 /// all_to_all and all_to_allv. `in` may be in place.
 template <class T>
-void all_to_all_archives(const boost::mpi::communicator& comm, const T* in, const blocks& in_places,
-                         T* out, const blocks& out_places, const call_options& options) {
+void all_to_all_archives(const boost::mpi::communicator& comm, const T* in, const blocks& in_layout,
+                         T* out, const blocks& out_layout, const call_options& options) {
   const int p = comm.size(), rank = comm.rank();
   const T* const from = in == in_place<T>() ? out : in;
   archives outgoing;
   for (int k = 0; k < p; ++k)
-    outgoing.add(comm, from + in_places.begin(k), k == rank ? 0 : in_places.size(k));
+    outgoing.add(comm, from + in_layout.begin(k), k == rank ? 0 : in_layout.size(k));
   const std::vector<std::int64_t> told = outgoing.announced();
   std::vector<std::int64_t> lengths(told.size());
   check("MPI_Alltoall", mpi::all_to_all(told.data(), 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T,
@@ -212,9 +212,9 @@ void all_to_all_archives(const boost::mpi::communicator& comm, const T* in, cons
                                           MPI_BYTE, incoming.bytes(), incoming.sizes(),
                                           incoming.offsets(), MPI_BYTE, comm, options));
   for (int k = 0; k < p; ++k)
-    if (k != rank) incoming.unpack(comm, k, out + out_places.begin(k), out_places.size(k));
+    if (k != rank) incoming.unpack(comm, k, out + out_layout.begin(k), out_layout.size(k));
   if (in != in_place<T>())
-    std::copy_n(from + in_places.begin(rank), in_places.size(rank), out + out_places.begin(rank));
+    std::copy_n(from + in_layout.begin(rank), in_layout.size(rank), out + out_layout.begin(rank));
 }
 
 }  // namespace railpass::detail

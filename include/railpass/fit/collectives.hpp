@@ -287,20 +287,20 @@ inline collective_fit fit_collectives(const machine_model& start,
       .residual_spread = std::max(detail::least_residual_spread,
                                   robust_spread({r.data(), std::size_t(r.size())}))};
   for (std::size_t f = 0; f < families.size(); ++f) {
-    std::vector<misfit_place> places;
+    std::vector<misfit_features> features;
     std::vector<double> residuals, seconds;
     std::vector<detail::time_error> errors;
     for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i].family != int(f)) continue;
       seconds.push_back(known[i].measured->median_s);
-      places.push_back(select::misfit_place_of(known[i].what, known[i].call(result.machine)));
+      features.push_back(select::misfit_features_of(known[i].what, known[i].call(result.machine)));
       residuals.push_back(r(Eigen::Index(i)));
       errors.push_back(detail::error_of(*known[i].measured));
     }
     algorithm_correction correction{.collective = std::string(name_of(families[f]->op)),
                                     .algorithm = std::string(families[f]->name),
                                     .factor = best.factor(int(f)),
-                                    .points = detail::weigh(places, residuals, errors)};
+                                    .points = detail::weigh(features, residuals, errors)};
     for (std::size_t i = 0; i < seconds.size(); ++i) correction.points[i].seconds = seconds[i];
     result.corrections.push_back(std::move(correction));
   }

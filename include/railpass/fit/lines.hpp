@@ -113,7 +113,7 @@ inline std::vector<timed_size> between(const std::vector<timed_size>& sorted, do
 inline std::vector<double> find_pieces(const std::vector<timed_size>& one_way,
                                        const std::vector<timed_size>& streams) {
   constexpr std::size_t least_sizes = 3;
-  constexpr double price = 6;  // of a piece, about ln(cost) of its three numbers and its place
+  constexpr double price = 6;  // of a piece, about ln(cost) of its three numbers and its position
   std::vector<double> sizes;
   for (const timed_size& p : one_way)
     if (sizes.empty() || p.bytes > sizes.back()) sizes.push_back(p.bytes);

@@ -47,16 +47,17 @@ inline time_error error_of(const collective_time& t) {
 // the worst first, is specific to its arm. It is noise if its measurement error is unknown and the
 // time is too long, because nothing makes a call too short. A well-measured residual that still
 // deviates is accepted: closed forms have jumps.
-inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_place> places,
+inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_features> features,
                                                       std::span<const double> residuals,
                                                       std::span<const time_error> errors) {
   constexpr double most_deviations = 4, settled = 0.01;
   constexpr int most_rounds = 100;
-  const auto n = Eigen::Index(places.size());
+  const auto n = Eigen::Index(features.size());
   Eigen::MatrixXd covariance(n, n);
   for (Eigen::Index i = 0; i < n; ++i)
     for (Eigen::Index k = 0; k < n; ++k)
-      covariance(i, k) = select::misfit_covariance(places[std::size_t(i)], places[std::size_t(k)]);
+      covariance(i, k) =
+          select::misfit_covariance(features[std::size_t(i)], features[std::size_t(k)]);
   covariance.diagonal().array() += select::detail::misfit_noise * select::detail::misfit_noise;
   const Eigen::Map<const Eigen::VectorXd> r(residuals.data(), n);
   Eigen::VectorXd weights, noise(n);
@@ -65,7 +66,7 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
   const auto shares_of = [&](Eigen::Index i) {
     Eigen::VectorXd shares(n);
     for (Eigen::Index k = 0; k < n; ++k)
-      shares(k) = select::own_share(places[std::size_t(i)], places[std::size_t(k)]);
+      shares(k) = select::own_share(features[std::size_t(i)], features[std::size_t(k)]);
     return shares;
   };
   for (Eigen::Index i = 0; i < n; ++i)
@@ -106,7 +107,7 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
   }
   std::vector<algorithm_correction::point> result;
   for (Eigen::Index i = 0; i < n; ++i)
-    result.push_back({.place = places[std::size_t(i)],
+    result.push_back({.features = features[std::size_t(i)],
                       .weight = weights(i),
                       .noise = std::sqrt(noise(i) + disbelieved(i)),
                       .own = own(i) > 0 ? own(i) * shares_of(i).dot(weights) : 0});

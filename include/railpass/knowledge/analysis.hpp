@@ -278,17 +278,17 @@ class analysis {
 
 inline prediction analysis::from_curves(std::span<const double> coordinates) const {
   if (known_.empty()) return {.why_not = "no problem is known"};
-  struct place {
+  struct near_problem {
     std::size_t problem = 0;
     double octaves = 0;
   };
-  std::vector<place> near;  // sorted by distance
+  std::vector<near_problem> near;  // sorted by distance
   for (std::size_t i = 0; i < known_.size(); ++i)
     if (const double octaves = distance(coordinates, known_[i].coordinates, metric::logarithms);
         octaves <= select::most_octaves)
       near.push_back({i, octaves});
   if (near.empty()) return {.why_not = "no known problem is near"};
-  std::ranges::stable_sort(near, {}, &place::octaves);
+  std::ranges::stable_sort(near, {}, &near_problem::octaves);
   near.resize(std::min(near.size(), most_near));
 
   // Pairs of problems with this problem between them give a time for an arm. Pairs that are further
@@ -324,7 +324,7 @@ inline prediction analysis::from_curves(std::span<const double> coordinates) con
             square(of_one * one->error) + square(of_other * other->error) + l.variance);
     }
     // The same problem counts, too.
-    for (const place& p : near)
+    for (const near_problem& p : near)
       if (const auto& here = known_[p.problem].arms[a]; here && p.octaves == 0)
         count(std::log(here->seconds), square(here->error));
     if (weights > 0) logs[a] = sum / weights;
@@ -333,7 +333,7 @@ inline prediction analysis::from_curves(std::span<const double> coordinates) con
   std::vector<std::optional<double>> all = logs;
   for (std::size_t a = 0; a < num_arms; ++a) {
     const auto there = std::ranges::find_if(
-        near, [&](const place& p) { return known_[p.problem].arms[a].has_value(); });
+        near, [&](const near_problem& p) { return known_[p.problem].arms[a].has_value(); });
     if (logs[a] || there == near.end()) continue;
     const auto& times = known_[there->problem].arms;
     std::optional<std::size_t> best;

@@ -45,7 +45,7 @@ inline double most_measured_ranks(const profile& p, collective op) {
   for (const algorithm_correction& c : p.corrections)
     if (c.collective == name_of(op))
       for (const algorithm_correction::point& known : c.points)
-        octaves = std::max(octaves, known.place.ranks);
+        octaves = std::max(octaves, known.features.ranks);
   return std::exp2(octaves);
 }
 
@@ -57,14 +57,14 @@ inline double variance_of(const profile& p, const arm& a, const prediction_query
                           double prior_spread) {
   double variance = prior_spread * prior_spread;
   if (const auto* c = p.correction(name_of(q.op), a.base->name)) {
-    const misfit_place place =
-        select::misfit_place_of(a, {.machine = p.machine,
-                                    .num_ranks = q.num_ranks,
-                                    .ranks_per_node = q.ranks_per_node,
-                                    .ranks_per_cache = q.ranks_per_cache,
-                                    .bytes = double(std::max<std::int64_t>(1, q.bytes)),
-                                    .unit_bytes = double(q.unit_bytes)});
-    variance = std::max(variance, std::pow(select::misfit_at(*c, place).spread, 2));
+    const misfit_features features =
+        select::misfit_features_of(a, {.machine = p.machine,
+                                       .num_ranks = q.num_ranks,
+                                       .ranks_per_node = q.ranks_per_node,
+                                       .ranks_per_cache = q.ranks_per_cache,
+                                       .bytes = double(std::max<std::int64_t>(1, q.bytes)),
+                                       .unit_bytes = double(q.unit_bytes)});
+    variance = std::max(variance, std::pow(select::misfit_at(*c, features).spread, 2));
   }
   return variance + select::detail::beyond_variance *
                         std::max(0.0, std::log2(q.num_ranks / most_measured_ranks(p, q.op)));

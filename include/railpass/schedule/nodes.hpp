@@ -134,15 +134,15 @@ class rank_order {
   constexpr std::int32_t num_ranks() const { return num_ranks_; }
   /// The physical rank of a virtual rank.
   constexpr std::int32_t operator[](std::int32_t virtual_rank) const {
-    std::int32_t place = begin_ + virtual_rank;
+    std::int32_t position = begin_ + virtual_rank;
     if (virtual_rank < size_)
-      place += virtual_rank + middle_ < size_ ? middle_ : middle_ - size_;
-    else if (place >= num_ranks_)
-      place -= num_ranks_;
-    return physical_ ? physical_[place] : place;
+      position += virtual_rank + middle_ < size_ ? middle_ : middle_ - size_;
+    else if (position >= num_ranks_)
+      position -= num_ranks_;
+    return physical_ ? physical_[position] : position;
   }
   constexpr std::int32_t virtual_rank(std::int32_t physical) const {
-    std::int32_t v = (places_ ? places_[physical] : physical) - begin_;
+    std::int32_t v = (positions_ ? positions_[physical] : physical) - begin_;
     if (v < 0) v += num_ranks_;
     if (v >= size_) return v;
     return v < middle_ ? v - middle_ + size_ : v - middle_;
@@ -152,8 +152,8 @@ class rank_order {
   friend class placement;
   std::int32_t num_ranks_ = 0;
   std::int32_t begin_ = 0, size_ = 0;  // the root's node, in the order of nodes
-  std::int32_t middle_ = 0;            // the root's place on its node
-  const std::int32_t *physical_ = nullptr, *places_ = nullptr;  // see placement
+  std::int32_t middle_ = 0;            // the root's local rank
+  const std::int32_t *physical_ = nullptr, *positions_ = nullptr;  // see placement
 };
 
 /// The nodes of a communicator's ranks. A table of ranks exists only if nodes are not blocks of
@@ -164,7 +164,7 @@ class placement {
   /// agreement.
   explicit placement(std::int32_t num_ranks) : num_ranks_(num_ranks) {
     physical_.reserve(std::size_t(num_ranks));
-    places_.reserve(std::size_t(num_ranks));
+    positions_.reserve(std::size_t(num_ranks));
     begins_.reserve(std::size_t(num_ranks) + 1);
   }
   /// @param node_of node_of(r) is the number of physical rank r's node
@@ -173,7 +173,7 @@ class placement {
     if (!are_blocks(node_of)) sort(node_of);
     if (facts_.in_rank_order) {
       forget(physical_);
-      forget(places_);
+      forget(positions_);
     }
     if (each_ > 0) forget(begins_);
   }
@@ -181,14 +181,14 @@ class placement {
   const node_facts& facts() const { return facts_; }
   std::int32_t num_ranks() const { return num_ranks_; }
   /// The number of a rank's node; nodes are in the order of their first ranks.
-  std::int32_t node_of(std::int32_t rank) const { return nodes().group_of(place_of(rank)); }
+  std::int32_t node_of(std::int32_t rank) const { return nodes().group_of(position_of(rank)); }
   /// The number of lower ranks on the same node.
-  std::int32_t place_on_node(std::int32_t rank) const {
-    return place_of(rank) - nodes()[node_of(rank)];
+  std::int32_t local_rank(std::int32_t rank) const {
+    return position_of(rank) - nodes()[node_of(rank)];
   }
   std::int32_t ranks_on(std::int32_t node) const { return nodes().ranks_in(node); }
-  std::int32_t rank_on(std::int32_t node, std::int32_t place) const {
-    const std::int32_t at = nodes()[node] + place;
+  std::int32_t rank_on(std::int32_t node, std::int32_t local_rank) const {
+    const std::int32_t at = nodes()[node] + local_rank;
     return physical_.empty() ? at : physical_[std::size_t(at)];
   }
   group_begins nodes() const {
@@ -197,26 +197,26 @@ class placement {
   /// The order of nodes that starts with the root's node, and there with the root.
   rank_order order_from(std::int32_t root) const {
     const group_begins all = nodes();
-    const std::int32_t place = place_of(root), node = all.group_of(place);
+    const std::int32_t position = position_of(root), node = all.group_of(position);
     rank_order order;
     order.num_ranks_ = num_ranks_;
     order.begin_ = all[node];
     order.size_ = all.ranks_in(node);
-    order.middle_ = place - order.begin_;
+    order.middle_ = position - order.begin_;
     if (!physical_.empty()) order.physical_ = physical_.data();
-    if (!places_.empty()) order.places_ = places_.data();
+    if (!positions_.empty()) order.positions_ = positions_.data();
     return order;
   }
   friend bool operator==(const placement&, const placement&) = default;
   bool has_tables() const { return each_ == 0 || !facts_.in_rank_order; }
   std::size_t memory_bytes() const {
-    return sizeof(*this) +
-           sizeof(std::int32_t) * (physical_.capacity() + places_.capacity() + begins_.capacity());
+    return sizeof(*this) + sizeof(std::int32_t) *
+                               (physical_.capacity() + positions_.capacity() + begins_.capacity());
   }
 
  private:
-  std::int32_t place_of(std::int32_t rank) const {
-    return places_.empty() ? rank : places_[std::size_t(rank)];
+  std::int32_t position_of(std::int32_t rank) const {
+    return positions_.empty() ? rank : positions_[std::size_t(rank)];
   }
   static void forget(std::vector<std::int32_t>& table) { std::vector<std::int32_t>().swap(table); }
 
@@ -245,9 +245,9 @@ class placement {
   void sort(const NodeOf& node_of) {
     const auto p = std::size_t(num_ranks_);
     const auto at = [](auto& table, std::int32_t r) -> auto& { return table[std::size_t(r)]; };
-    // Temporarily `begins_` has numbers of nodes by rank, and `places_` the nodes' first ranks.
+    // Temporarily `begins_` has numbers of nodes by rank, and `positions_` the nodes' first ranks.
     physical_.resize(p);
-    places_.resize(p);
+    positions_.resize(p);
     begins_.resize(p);
     std::iota(physical_.begin(), physical_.end(), 0);
     for (std::int32_t r = 0; r < num_ranks_; ++r) at(begins_, r) = node_of(r);
@@ -260,14 +260,14 @@ class placement {
     for (std::size_t i = 0; i < p; ++i) {
       const std::int32_t r = physical_[i];
       const bool first = i == 0 || at(begins_, physical_[i - 1]) != at(begins_, r);
-      at(places_, r) = first ? r : at(places_, physical_[i - 1]);
+      at(positions_, r) = first ? r : at(positions_, physical_[i - 1]);
     }
-    sort_by(places_);
+    sort_by(positions_);
     begins_.clear();
     for (std::size_t i = 0; i < p; ++i)
-      if (at(places_, physical_[i]) == physical_[i]) begins_.push_back(std::int32_t(i));
+      if (at(positions_, physical_[i]) == physical_[i]) begins_.push_back(std::int32_t(i));
     begins_.push_back(num_ranks_);
-    for (std::size_t i = 0; i < p; ++i) at(places_, physical_[i]) = std::int32_t(i);
+    for (std::size_t i = 0; i < p; ++i) at(positions_, physical_[i]) = std::int32_t(i);
     describe();
   }
   void describe() {
@@ -289,9 +289,9 @@ class placement {
   std::int32_t num_ranks_;
   std::int32_t each_ = 0;  // on every node, the last may have fewer; 0: see begins_
   // Nodes are ordered by their first ranks, and ranks ascend within each node.
-  std::vector<std::int32_t> physical_;  // ranks in the order of nodes; empty: in rank order
-  std::vector<std::int32_t> places_;    // of ranks in that order; then also empty
-  std::vector<std::int32_t> begins_;    // of nodes in that order, and the number of ranks
+  std::vector<std::int32_t> physical_;   // ranks in the order of nodes; empty: in rank order
+  std::vector<std::int32_t> positions_;  // of ranks in that order; then also empty
+  std::vector<std::int32_t> begins_;     // of nodes in that order, and the number of ranks
 };
 
 /// A communicator's ranks in the order of nodes, starting from a root.

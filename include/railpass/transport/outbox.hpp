@@ -69,13 +69,13 @@ class outbox {
       if (want == wants_.end()) want = wants_.find({op.on(), any_tag});
       if (want == wants_.end()) continue;
       wants_.erase(want);
-      place_ = looked_at_;
-      ended_early_ = std::min(ended_early_, place_);
-      const auto place = small_.begin() + std::ptrdiff_t(place_);
+      position_ = looked_at_;
+      ended_early_ = std::min(ended_early_, position_);
+      const auto found = small_.begin() + std::ptrdiff_t(position_);
       const bool overtakes = std::any_of(
-          small_.begin(), place, [&](const message_ptr& other) { return other->on() == op.on(); });
-      offered_ = *place;
-      small_.erase(place);
+          small_.begin(), found, [&](const message_ptr& other) { return other->on() == op.on(); });
+      offered_ = *found;
+      small_.erase(found);
       return offer{offered_, next_sequence_++, overtakes};
     }
     for (; ended_early_ < small_.size(); ++ended_early_)
@@ -86,12 +86,12 @@ class outbox {
   void note_taken(const message& op) {
     if (offered_.get() == &op) offered_ = nullptr;
   }
-  /// Puts the offered message back in its place. Returns false if the message was not offered.
+  /// Puts the offered message back where it was. Returns false if the message was not offered.
   bool take_back(const message_ptr& op) {
     if (!op || offered_ != op) return false;
-    small_.insert(small_.begin() + std::ptrdiff_t(place_), std::exchange(offered_, nullptr));
-    looked_at_ = std::min(looked_at_, place_);
-    ended_early_ = std::min(ended_early_, place_);
+    small_.insert(small_.begin() + std::ptrdiff_t(position_), std::exchange(offered_, nullptr));
+    looked_at_ = std::min(looked_at_, position_);
+    ended_early_ = std::min(ended_early_, position_);
     return true;
   }
 
@@ -116,15 +116,15 @@ class outbox {
   /// @param share share(large_view) returns the bytes for the rail, at most those left; 0: none
   template <class Share>
   std::optional<part> take_part(std::size_t rail, const Share& share) {
-    for (auto place = large_.begin(); place != large_.end(); ++place) {
-      message& op = **place;
+    for (auto found = large_.begin(); found != large_.end(); ++found) {
+      message& op = **found;
       const std::int64_t bytes =
           share(large_view{op.bytes(), op.left_bytes(), op.carried_bytes(), large_bytes_});
       if (bytes <= 0) continue;
-      part taken{.whole = *place, .offset_bytes = op.next(), .bytes = bytes};
+      part taken{.whole = *found, .offset_bytes = op.next(), .bytes = bytes};
       op.cut_next(rail, bytes, taken.payload);
       large_bytes_ -= bytes;
-      if (op.left_bytes() == 0) large_.erase(place);
+      if (op.left_bytes() == 0) large_.erase(found);
       return taken;
     }
     return std::nullopt;
@@ -137,7 +137,7 @@ class outbox {
   std::set<std::pair<channel, int>> wants_;
   std::size_t looked_at_ = 0, ended_early_ = 0;  // in small_, since the last new want
   message_ptr offered_;
-  std::size_t place_ = 0;  // of the offered message
+  std::size_t position_ = 0;  // of the offered message
   std::deque<message_ptr> large_;
   std::int64_t large_bytes_ = 0;  // of large_, bytes without a rail
 };

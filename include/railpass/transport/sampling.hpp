@@ -56,7 +56,7 @@ inline constexpr double least_gain = 0.03;
 /// Returns the size from which to use `after`. A protocol is clearly faster at a size if it takes
 /// less than (1 - gain) of the other protocol's time, and by more than one and a half standard
 /// errors (of that size, and the usual one of all sizes). The threshold minimises the total loss
-/// over all common sizes; among equals the largest wins, and the exact place is interpolated
+/// over all common sizes; among equals the largest wins, and the exact size is interpolated
 /// linearly. `after` is never used unless it is clearly faster at two larger sizes, or at one size
 /// by twice the required gain: a single lucky measurement makes no crossing.
 inline threshold crossing(const time_curve& before, const time_curve& after,

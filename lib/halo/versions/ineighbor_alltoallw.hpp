@@ -16,9 +16,9 @@ class ineighbor_alltoallw final : public neighbourhood {
   void begin() override {
     pack_all();
     check("MPI_Ineighbor_alltoallw",
-          PMPI_Ineighbor_alltoallw(MPI_BOTTOM, out_.counts.data(), out_.places.data(),
+          PMPI_Ineighbor_alltoallw(MPI_BOTTOM, out_.counts.data(), out_.displacements.data(),
                                    out_.types.data(), MPI_BOTTOM, in_.counts.data(),
-                                   in_.places.data(), in_.types.data(), graph_, &request_));
+                                   in_.displacements.data(), in_.types.data(), graph_, &request_));
   }
 };
 

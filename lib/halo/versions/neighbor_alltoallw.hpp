@@ -16,9 +16,9 @@ class neighbor_alltoallw final : public neighbourhood {
   void begin() override {
     pack_all();
     check("MPI_Neighbor_alltoallw",
-          PMPI_Neighbor_alltoallw(MPI_BOTTOM, out_.counts.data(), out_.places.data(),
+          PMPI_Neighbor_alltoallw(MPI_BOTTOM, out_.counts.data(), out_.displacements.data(),
                                   out_.types.data(), MPI_BOTTOM, in_.counts.data(),
-                                  in_.places.data(), in_.types.data(), graph_));
+                                  in_.displacements.data(), in_.types.data(), graph_));
   }
 };
 

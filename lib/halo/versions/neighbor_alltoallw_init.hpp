@@ -16,10 +16,10 @@ class neighbor_alltoallw_init final : public neighbourhood {
  public:
   neighbor_alltoallw_init(resources& shared, pattern, layout in) : neighbourhood(shared, in) {
     check("MPI_Neighbor_alltoallw_init",
-          PMPI_Neighbor_alltoallw_init(MPI_BOTTOM, out_.counts.data(), out_.places.data(),
+          PMPI_Neighbor_alltoallw_init(MPI_BOTTOM, out_.counts.data(), out_.displacements.data(),
                                        out_.types.data(), MPI_BOTTOM, in_.counts.data(),
-                                       in_.places.data(), in_.types.data(), graph_, MPI_INFO_NULL,
-                                       &request_));
+                                       in_.displacements.data(), in_.types.data(), graph_,
+                                       MPI_INFO_NULL, &request_));
   }
   ~neighbor_alltoallw_init() override {
     if (request_ != MPI_REQUEST_NULL) PMPI_Request_free(&request_);

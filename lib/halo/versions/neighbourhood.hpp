@@ -50,16 +50,16 @@ class neighbourhood : public version {
     for (std::size_t i = 0; i < plan_.shifts().size(); ++i) messages_.pack(i);
   }
 
-  /// Arguments for one side of the call. Places are addresses.
+  /// Arguments for one side of the call. Displacements are addresses.
   struct arguments {
     std::vector<int> counts{};
-    std::vector<MPI_Aint> places{};
+    std::vector<MPI_Aint> displacements{};
     std::vector<MPI_Datatype> types{};
 
     void add(const message& m) {
       counts.push_back(m.count);
-      places.emplace_back();
-      check("MPI_Get_address", PMPI_Get_address(m.buffer, &places.back()));
+      displacements.emplace_back();
+      check("MPI_Get_address", PMPI_Get_address(m.buffer, &displacements.back()));
       types.push_back(m.type);
     }
   };

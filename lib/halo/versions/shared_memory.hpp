@@ -34,11 +34,11 @@ class shared_memory final : public version {
     std::memset(mine, 0, std::size_t(marks_bytes));
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       const shift& s = plan_.shifts()[i];
-      if (place_on_host(s.from) != MPI_UNDEFINED)
-        slots_[i].from = slot_of(mine, i, marks_bytes + s.received_place_bytes);
-      if (const int there = place_on_host(s.to); there != MPI_UNDEFINED)
+      if (rank_on_host(s.from) != MPI_UNDEFINED)
+        slots_[i].from = slot_of(mine, i, marks_bytes + s.received_offset_bytes);
+      if (const int there = rank_on_host(s.to); there != MPI_UNDEFINED)
         slots_[i].to =
-            slot_of(memory_of(there), i, marks_bytes + s.received_there.packed_place_bytes);
+            slot_of(memory_of(there), i, marks_bytes + s.received_there.packed_offset_bytes);
     }
     check("MPI_Barrier", PMPI_Barrier(host_));  // no rank fills a slot before it is empty
   }
@@ -103,25 +103,26 @@ class shared_memory final : public version {
     slot to{}, from{};
   };
 
-  static slot slot_of(std::byte* memory, std::size_t i, std::int64_t place_bytes) {
-    return {reinterpret_cast<marks*>(memory) + i, memory + place_bytes};
+  static slot slot_of(std::byte* memory, std::size_t i, std::int64_t offset_bytes) {
+    return {reinterpret_cast<marks*>(memory) + i, memory + offset_bytes};
   }
-  int place_on_host(int rank) const {
+  int rank_on_host(int rank) const {
     if (rank == MPI_PROC_NULL) return MPI_UNDEFINED;
     MPI_Group all = MPI_GROUP_NULL, host = MPI_GROUP_NULL;
-    int place = MPI_UNDEFINED;
+    int local_rank = MPI_UNDEFINED;
     PMPI_Comm_group(plan_.comm(), &all);
     PMPI_Comm_group(host_, &host);
-    PMPI_Group_translate_ranks(all, 1, &rank, host, &place);
+    PMPI_Group_translate_ranks(all, 1, &rank, host, &local_rank);
     PMPI_Group_free(&all);
     PMPI_Group_free(&host);
-    return place;
+    return local_rank;
   }
-  std::byte* memory_of(int place) const {
+  std::byte* memory_of(int local_rank) const {
     MPI_Aint bytes = 0;
     int unit = 0;
     std::byte* memory = nullptr;
-    check("MPI_Win_shared_query", PMPI_Win_shared_query(window_, place, &bytes, &unit, &memory));
+    check("MPI_Win_shared_query",
+          PMPI_Win_shared_query(window_, local_rank, &bytes, &unit, &memory));
     return memory;
   }
   // The other rank may be waiting for a message of the program's, which only moves in MPI calls.

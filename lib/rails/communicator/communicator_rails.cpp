@@ -107,8 +107,8 @@ communicator_rails& required_rails(const char* call, MPI_Comm comm) {
   return *found;
 }
 
-void give_place(MPI_Comm comm,
-                const std::function<rail_place(const communicator_rails& mine)>& work) {
+void give_tenancy(MPI_Comm comm,
+                  const std::function<rail_tenancy(const communicator_rails& mine)>& work) {
   const waiting_for_others waiting("open", comm);
   const hang_watch::wait in_mpi(waiting.rank, waiting.doing.c_str());
   try {
@@ -128,7 +128,7 @@ void give_place(MPI_Comm comm,
   }
 }
 
-void take_place(MPI_Comm comm, process& p) {
+void end_tenancy(MPI_Comm comm, process& p) {
   std::exception_ptr problem;
   try {
     close_of_user(attribute_of(comm), comm, p);
@@ -139,14 +139,14 @@ void take_place(MPI_Comm comm, process& p) {
   if (problem) std::rethrow_exception(problem);
 }
 
-std::shared_ptr<rail_channel> rails_for_collectives(MPI_Comm comm, process& p,
-                                                    const mpi_place& over, const std::string& rails,
+std::shared_ptr<rail_channel> rails_for_collectives(MPI_Comm comm, process& p, const mpi_tags& over,
+                                                    const std::string& rails,
                                                     const std::string& strategy) {
   const double budget_s = p.values().rails_budget;
   const communicator_rails* const known = find_rails(comm);  // on all ranks, or none
   const rail_tenant who{.comm = comm, .of_collectives = &over};
-  rail_place found = known && known->of_user ? place_beside(known->of_user, who, p, budget_s)
-                                             : place_on(who, p, rails, strategy, budget_s);
+  rail_tenancy found = known && known->of_user ? tenancy_beside(known->of_user, who, p, budget_s)
+                                               : tenancy_on(who, p, rails, strategy, budget_s);
   const std::shared_ptr<rail_channel> messages = found.messages;
   try {
     on_all(comm, [&] { attribute_of(comm).of_collectives = std::exchange(found, {}); });

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A user communicator's rails, kept as its attribute. Made by the first call that gives it a place
-// on rails; gone with the communicator or with its last place. The user's place ends collectively;
-// the place of collectives ends on each rank separately.
+// A user communicator's rails, kept as its attribute. Made by the first call that gives it a
+// tenancy on rails; gone with the communicator or with its last tenancy. The user's tenancy ends
+// collectively; the tenancy of collectives ends on each rank separately.
 #pragma once
 
 #include "lib/group/private_communicator.hpp"
-#include "lib/rails/communicator/rail_placement.hpp"
+#include "lib/rails/communicator/rail_tenancy.hpp"
 
 #include <functional>
 #include <memory>
@@ -17,9 +17,9 @@ namespace railpass::internal {
 class process;
 
 struct communicator_rails {
-  private_communicator comm;  // of the user's place
-  rail_place of_user;         // open_rails was called
-  rail_place of_collectives;
+  private_communicator comm;  // of the user's tenancy
+  rail_tenancy of_user;       // open_rails was called
+  rail_tenancy of_collectives;
 };
 
 /// Null if the communicator has no rails. MPI must be running.
@@ -30,18 +30,18 @@ communicator_rails* find_rails(MPI_Comm comm);
 process& required_process(const char* call);
 communicator_rails& required_rails(const char* call, MPI_Comm comm);
 
-/// Gives `comm` the user's place, which `work` finds on a separate communicator. `comm` must have
-/// no such place yet. Collective; throws error on all ranks.
-void give_place(MPI_Comm comm,
-                const std::function<rail_place(const communicator_rails& mine)>& work);
-/// Takes the user's place away, even if this throws. Collective; throws error on all ranks.
-void take_place(MPI_Comm comm, process& p);
+/// Gives `comm` the user's tenancy, which `work` finds on a separate communicator. `comm` must have
+/// no such tenancy yet. Collective; throws error on all ranks.
+void give_tenancy(MPI_Comm comm,
+                  const std::function<rail_tenancy(const communicator_rails& mine)>& work);
+/// Takes the user's tenancy away, even if this throws. Collective; throws error on all ranks.
+void end_tenancy(MPI_Comm comm, process& p);
 
 /// The channel of collectives of `comm`: over the rails that open_rails has opened, or else over
-/// the named rails. If these must be opened, their MPI messages use the place `over`. The channel
+/// the named rails. If these must be opened, their MPI messages use the tags `over`. The channel
 /// ends with `comm`. Makes no communicator. Collective; throws error on all ranks.
-std::shared_ptr<rail_channel> rails_for_collectives(MPI_Comm comm, process& p,
-                                                    const mpi_place& over, const std::string& rails,
+std::shared_ptr<rail_channel> rails_for_collectives(MPI_Comm comm, process& p, const mpi_tags& over,
+                                                    const std::string& rails,
                                                     const std::string& strategy);
 
 /// Knowledge about the open rails of `comm`, equal on all ranks. Throws error without rails.

@@ -98,17 +98,17 @@ void open_rails(MPI_Comm comm, const rails_options& options) {
                   "': the communicator's collectives have others: " +
                   known->of_collectives.rails->transport.rails());
   }
-  give_place(comm, [&](const communicator_rails& mine) {
+  give_tenancy(comm, [&](const communicator_rails& mine) {
     const rail_tenant who{.comm = mine.comm.handle};
-    return mine.of_collectives ? place_beside(mine.of_collectives, who, p, budget_s)
-                               : place_on(who, p, rails, how, budget_s);
+    return mine.of_collectives ? tenancy_beside(mine.of_collectives, who, p, budget_s)
+                               : tenancy_on(who, p, rails, how, budget_s);
   });
 }
 
 void close_rails(MPI_Comm comm) {
   required_rails("railpass::mpi::close_rails", comm);
   try {
-    take_place(comm, required_process("railpass::mpi::close_rails"));
+    end_tenancy(comm, required_process("railpass::mpi::close_rails"));
   } catch (const std::exception& e) {
     throw error(std::string("railpass::mpi::close_rails: ") + e.what());
   }

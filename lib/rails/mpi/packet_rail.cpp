@@ -20,7 +20,7 @@ using transport::piece;
 namespace {
 
 constexpr int header_tag = 0, payload_tag = 1;
-static_assert(payload_tag < mpi_place::num_tags);
+static_assert(payload_tag < mpi_tags::num_tags);
 
 template <class T>
 std::unique_ptr<T> taken_from(std::vector<std::unique_ptr<T>>& free) {
@@ -39,7 +39,7 @@ std::string said_by_mpi(int code) {
 
 }  // namespace
 
-mpi_packet_rail::mpi_packet_rail(int index, mpi_place over, int rank, int num_ranks,
+mpi_packet_rail::mpi_packet_rail(int index, mpi_tags over, int rank, int num_ranks,
                                  clock_function clock)
     : index_(index),
       over_(std::move(over)),
@@ -289,7 +289,7 @@ void mpi_packet_rail::abandon() {
   }
 }
 
-packet_rails open_mpi_rails(MPI_Comm comm, const mpi_place& over,
+packet_rails open_mpi_rails(MPI_Comm comm, const mpi_tags& over,
                             const std::vector<wanted_rail>& wanted) {
   int rank = 0, num_ranks = 1;
   PMPI_Comm_rank(comm, &rank);

@@ -4,7 +4,7 @@
 // the same host.
 #pragma once
 
-#include "lib/rails/mpi/place.hpp"
+#include "lib/rails/mpi/tags.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/transport/packet_rail.hpp"
 
@@ -27,7 +27,7 @@ class mpi_packet_rail final : public transport::packet_rail {
  public:
   /// Connects this rank and all other ranks, over a communicator that must outlive the rail.
   /// `index` identifies this rail for the sink. Throws error if MPI cannot receive.
-  mpi_packet_rail(int index, mpi_place over, int rank, int num_ranks,
+  mpi_packet_rail(int index, mpi_tags over, int rank, int num_ranks,
                   clock_function clock = steady_clock_s);
   /// Leaves to MPI what was never closed, including memory and tags: MPI may still write and
   /// receive.
@@ -56,7 +56,7 @@ class mpi_packet_rail final : public transport::packet_rail {
     std::unique_ptr<buffer> incoming;
     std::optional<transport::packet> current;  // whose payload comes in parts
     std::unique_ptr<part> arriving;
-    std::vector<transport::piece> where;  // places of the remaining payload
+    std::vector<transport::piece> where;  // memory of the remaining payload
     std::size_t next_piece = 0;
     std::uint64_t left_bytes = 0;
   };
@@ -82,7 +82,7 @@ class mpi_packet_rail final : public transport::packet_rail {
 
   int index_;
   std::string name_ = "mpi";
-  mpi_place over_;
+  mpi_tags over_;
   clock_function clock_;
   int rank_, num_ranks_;
   std::vector<peer_state> peers_;

@@ -25,9 +25,9 @@ int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype*
   int code = PMPI_Type_contiguous(static_cast<int>(largest_count), MPI_BYTE, &chunk);
   if (code != MPI_SUCCESS) return code;
   int lengths[2] = {static_cast<int>(chunks), static_cast<int>(rest)};
-  MPI_Aint places[2] = {0, static_cast<MPI_Aint>(chunks * largest_count)};
+  MPI_Aint displacements[2] = {0, static_cast<MPI_Aint>(chunks * largest_count)};
   MPI_Datatype types[2] = {chunk, MPI_BYTE};
-  code = PMPI_Type_create_struct(2, lengths, places, types, type);
+  code = PMPI_Type_create_struct(2, lengths, displacements, types, type);
   PMPI_Type_free(&chunk);
   if (code != MPI_SUCCESS) return code;
   return PMPI_Type_commit(type);

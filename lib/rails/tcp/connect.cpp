@@ -187,7 +187,7 @@ class meeting {
       rails[r].local = locals_[r];
       rails[r].sockets.resize(std::size_t(num_ranks_));
       for (int peer = 0; peer < num_ranks_; ++peer)
-        if (auto& s = sockets_[place(r, peer)]) {
+        if (auto& s = sockets_[index(r, peer)]) {
           s->non_blocking(true);
           rails[r].sockets[std::size_t(peer)] = file_descriptor(s->release());
         }
@@ -196,7 +196,7 @@ class meeting {
   }
 
  private:
-  std::size_t place(std::size_t rail, int peer) const {
+  std::size_t index(std::size_t rail, int peer) const {
     return std::size_t(peer) * locals_.size() + rail;
   }
   std::string name_of(std::size_t rail) const {
@@ -213,7 +213,7 @@ class meeting {
   }
 
   bool is_on_this_host(std::size_t rail, int peer) const {
-    return endpoints_[place(rail, peer)].address == locals_[rail].address;
+    return endpoints_[index(rail, peer)].address == locals_[rail].address;
   }
 
   introduction introduced(std::size_t rail) const {
@@ -233,7 +233,7 @@ class meeting {
 
   // A peer that calls again has lost its connection before the welcome arrived.
   void met(std::size_t rail, int peer, socket&& s) {
-    std::optional<socket>& mine = sockets_[place(rail, peer)];
+    std::optional<socket>& mine = sockets_[index(rail, peer)];
     const bool is_new = !mine;
     mine = std::move(s);
     if (is_new && --missing_ == 0) io_.stop();
@@ -338,7 +338,7 @@ class meeting {
   }
 
   asio::awaitable<void> call(std::size_t rail, int peer) {
-    const endpoint& there = endpoints_[place(rail, peer)];
+    const endpoint& there = endpoints_[index(rail, peer)];
     const std::string who = "rank " + std::to_string(peer) + " at " +
                             format_address(there.address) + " over " + name_of(rail);
     const auto until = steady_clock::now() + call_deadline;

@@ -5,7 +5,7 @@
 
 namespace railpass::internal {
 
-packet_rails open_tcp_rails(MPI_Comm comm, const mpi_place&,
+packet_rails open_tcp_rails(MPI_Comm comm, const mpi_tags&,
                             const std::vector<wanted_rail>& wanted) {
   std::vector<std::string> names;
   for (const wanted_rail& w : wanted) names.push_back(w.name);

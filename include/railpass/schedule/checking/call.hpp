@@ -26,7 +26,7 @@ struct check_case {
   bool commutative = true;  ///< reductions: operands may be in any order
   bool in_place = false;    ///< input and output are the same memory, where the promise allows that
   message_size size{};
-  bool prove_ending = true;  ///< false if known: the end does not depend on the place of data
+  bool prove_ending = true;  ///< false if known: the end does not depend on where data lie
   /// The first virtual rank of each node whose ranks share memory, then num_ranks; empty: all ranks
   /// share memory. Borrowed.
   std::span<const std::int32_t> nodes{};
@@ -78,7 +78,7 @@ class checked_call : public check_case {
     // Reductions in rank order use physical ranks.
     rotation_ = traits.reduces && !c.commutative ? 0 : c.root;
     first_root = rotation_ == c.root ? 0 : c.root;
-    place_blocks();
+    lay_out_blocks();
   }
 
   // --- error messages
@@ -168,12 +168,12 @@ class checked_call : public check_case {
     }
   }
   // In place, input and output are the same.
-  std::size_t place(index v, buffer b) const {
+  std::size_t buffer_index(index v, buffer b) const {
     return b == buffer::input && aliased(v) ? std::size_t(buffer::output) : std::size_t(b);
   }
 
  private:
-  void place_blocks() {
+  void lay_out_blocks() {
     tables_.clear();
     if (lengths.empty()) return;
     // For each rank: its input blocks, then its output blocks.
@@ -190,7 +190,7 @@ class checked_call : public check_case {
   }
 
   index rotation_ = 0;          // physical rank of virtual rank 0
-  std::vector<extent> tables_;  // see place_blocks
+  std::vector<extent> tables_;  // see lay_out_blocks
 };
 
 }  // namespace checking

@@ -142,8 +142,8 @@ class symbolic_data {
   };
 
   symbol* memory(index rank, buffer b) {
-    return data_.data() +
-           (std::size_t(rank) * max_buffers + call_.place(rank, b)) * std::size_t(call_.size.units);
+    return data_.data() + (std::size_t(rank) * max_buffers + call_.buffer_index(rank, b)) *
+                              std::size_t(call_.size.units);
   }
 
   bool is_written(const symbol& s, index i, buffer b, index unit) {

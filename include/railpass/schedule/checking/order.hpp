@@ -63,10 +63,10 @@ class order_checks {
       const task& last = mine.back();
       clocks_.assign(std::size_t(last.first + last.total - clock_base_) * clock_width_, 0);
       for (const task& t : mine) set_clocks(t, mine);
-      const unsigned places = max_buffers;
+      const unsigned buffers = max_buffers;
       const std::size_t units = std::size_t(call_.size.units);
-      writers_.assign(places * units, none);
-      readers_.assign(places * units, none);
+      writers_.assign(buffers * units, none);
+      readers_.assign(buffers * units, none);
       reads_.clear();
       for (const task& t : mine)
         for (index i = 0; i < t.total; ++i)
@@ -220,7 +220,8 @@ class order_checks {
   bool check_races_of(const task& t, index i) {
     const step& s = *t.what;
     const instance& x = steps_.instances[std::size_t(t.first + i)];
-    const std::size_t from = call_.place(t.rank, s.from), to = call_.place(t.rank, s.to);
+    const std::size_t from = call_.buffer_index(t.rank, s.from),
+                      to = call_.buffer_index(t.rank, s.to);
     if (s.kind == step_kind::copy && from == to && x.from == x.begin) return true;
     const bool from_read = reads_memory(s.kind);
     const bool to_written = writes_memory(s.kind), local = is_local(s.kind);

@@ -124,7 +124,7 @@ class belief {
   // Of arms without a prediction.
   static constexpr double unpredicted_spread = 0.5, unknown_level = -9;
   // The share of arms that are nothing like their prediction, the share of outliers among samples,
-  // and the density of either at any place.
+  // and the density of either at any point.
   static constexpr double trap_share = 0.05, outlier_share = 0.03, anywhere = 0.25;
   // The shared part of an arm's own error, within its algorithm.
   static constexpr double in_common = 0.79;

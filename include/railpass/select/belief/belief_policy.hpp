@@ -59,9 +59,9 @@ inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   return result;
 }
 
-/// Gives unknown versions a place as belief estimates them: after good known versions and before
+/// Ranks unknown versions as belief estimates them: after good known versions and before
 /// bad ones.
-inline std::vector<arm_prior> placed(std::vector<arm_prior> priors) {
+inline std::vector<arm_prior> ranked(std::vector<arm_prior> priors) {
   const arm_prior* best = nullptr;
   for (const arm_prior& p : priors)
     if (!p.measured_only && (!best || p.log_seconds < best->log_seconds)) best = &p;
@@ -79,7 +79,7 @@ class belief_policy : public policy {
 
   explicit belief_policy(policy_input input)
       : baseline_(std::move(input.baseline)),
-        priors_(detail::distinct(detail::placed(std::move(input.priors)))),
+        priors_(detail::distinct(detail::ranked(std::move(input.priors)))),
         active_(detail::ranked_arms(priors_)),
         outsiders_(cut_off(active_)),
         random_(input.seed),
@@ -142,7 +142,7 @@ class belief_policy : public policy {
  protected:
   /// An arm outside the belief.
   struct outsider {
-    int place = 0;           ///< in arms()
+    int position = 0;        ///< in arms()
     double log_seconds = 0;  ///< from its latest samples; before the first one, the prediction
     bool measured = false;
   };
@@ -156,24 +156,24 @@ class belief_policy : public policy {
 
   const belief& beliefs() const { return belief_; }
   std::span<const outsider> outsiders() const { return outsiders_; }
-  /// An arm's times in this run, by place in arms(); null: no sample.
-  const arm_times* times_of(int place) const {
-    return book_ ? book_->find(priors_[std::size_t(place)].arm) : nullptr;
+  /// An arm's times in this run, by position in arms(); null: no sample.
+  const arm_times* times_of(int position) const {
+    return book_ ? book_->find(priors_[std::size_t(position)].arm) : nullptr;
   }
-  /// Call at which an arm was last seen, by place in arms(); 0: never.
-  std::int64_t last_seen(int place) const {
-    const arm_times* const times = times_of(place);
+  /// Call at which an arm was last seen, by position in arms(); 0: never.
+  std::int64_t last_seen(int position) const {
+    const arm_times* const times = times_of(position);
     return times ? times->last_seen : 0;
   }
   /// ln of the expected time of an outsider's call if predictions are off by `error`.
   double expected(const outsider& o, double error) const {
-    return o.measured ? o.log_seconds : priors_[std::size_t(o.place)].log_seconds + error;
+    return o.measured ? o.log_seconds : priors_[std::size_t(o.position)].log_seconds + error;
   }
   int num_active() const { return int(active_.size()); }
   int native() const { return native_; }
   int incumbent() const { return incumbent_; }
   int number_of(int a) const { return active_prior(a).arm; }
-  int place_of(int a) const { return active_[std::size_t(a)]; }  ///< in arms()
+  int position_of(int a) const { return active_[std::size_t(a)]; }  ///< in arms()
   const arm_prior& active_prior(int a) const {
     return priors_[std::size_t(active_[std::size_t(a)])];
   }
@@ -250,7 +250,7 @@ class belief_policy : public policy {
     double tried = 0;
     for (int a = 0; a < num_active(); ++a) {
       const arm_prior& p = active_prior(a);
-      if (!p.native && last_seen(place_of(a)) > 0) ++tried;
+      if (!p.native && last_seen(position_of(a)) > 0) ++tried;
     }
     return first_risk / (1 + tried / 5);
   }
@@ -299,7 +299,7 @@ class belief_policy : public policy {
 
   /// Whether the arm in use takes as long as in an earlier run of the context.
   bool is_incumbent_as_before() const {
-    return is_as_before(active_prior(incumbent_), times_of(place_of(incumbent_)));
+    return is_as_before(active_prior(incumbent_), times_of(position_of(incumbent_)));
   }
 
   /// Calls of an epoch while much is unknown, and the most calls of an epoch. The limit grows with
@@ -325,7 +325,7 @@ class belief_policy : public policy {
   /// About 16 timed calls of the incumbent per epoch are enough.
   static int stride_for(double length) { return int(std::clamp(length / 16, 1.0, 64.0)); }
 
-  /// Spreads the tried arms (places in arms()) over the epoch in random order.
+  /// Spreads the tried arms (positions in arms()) over the epoch in random order.
   epoch_plan shuffled(const std::vector<int>& explore, int length, int stride) {
     epoch_plan p{.incumbent = number_of(incumbent_), .length = length, .timed_stride = stride};
     std::vector<int> calls(explore);
@@ -356,7 +356,7 @@ class belief_policy : public policy {
   static std::vector<outsider> cut_off(std::vector<int>& ranked) {
     std::vector<outsider> result;
     while (ranked.size() > max_active + 1) {
-      result.push_back({.place = ranked.back()});
+      result.push_back({.position = ranked.back()});
       ranked.pop_back();
     }
     return result;
@@ -366,7 +366,7 @@ class belief_policy : public policy {
   /// active arm.
   void consider(const observation& o) {
     const auto one = std::find_if(outsiders_.begin(), outsiders_.end(), [&](const outsider& x) {
-      return priors_[std::size_t(x.place)].arm == o.arm;
+      return priors_[std::size_t(x.position)].arm == o.arm;
     });
     if (one == outsiders_.end()) return;
     // A single slow call may be an outlier.
@@ -380,10 +380,10 @@ class belief_policy : public policy {
           (slowest < 0 || belief_.expected(a) > belief_.expected(slowest)))
         slowest = a;
     if (slowest < 0) return;
-    arm_prior mine = priors_[std::size_t(one->place)];
+    arm_prior mine = priors_[std::size_t(one->position)];
     mine.log_seconds = before;  // this sample is learnt like any other
     mine.spread = belief_.prior_spread();
-    *one = {.place = std::exchange(active_[std::size_t(slowest)], one->place),
+    *one = {.position = std::exchange(active_[std::size_t(slowest)], one->position),
             .log_seconds = belief_.mean(slowest),
             .measured = belief_.samples(slowest) > 0};
     belief_.replace(slowest, mine);

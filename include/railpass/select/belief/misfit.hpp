@@ -40,28 +40,28 @@ inline constexpr double most_misfit = 7;
 }  // namespace detail
 
 /// The position of an arm among the arms of its algorithm. A message has at least one byte.
-inline misfit_place misfit_place_of(const arm& a, const cost_query& q) {
+inline misfit_features misfit_features_of(const arm& a, const cost_query& q) {
   const double bytes = std::max(1.0, q.bytes);
   const link_model& link = q.slowest_link();
   const double longer = link.one_way_s(bytes) / std::max(1e-12, link.one_way_s(1));
-  misfit_place place;
-  place.size = std::log2(std::max(1.0, longer)) + detail::least_size_octaves * std::log2(bytes);
-  place.ranks = std::log2(q.num_ranks);
-  place.ranks_per_node = std::log2(q.ranks_per_node);
+  misfit_features features;
+  features.size = std::log2(std::max(1.0, longer)) + detail::least_size_octaves * std::log2(bytes);
+  features.ranks = std::log2(q.num_ranks);
+  features.ranks_per_node = std::log2(q.ranks_per_node);
   for (std::size_t i = 0; i < std::size_t(a.base->num_parameters()); ++i) {
     auto value = double(a.values[i]);
     const std::string_view name = a.base->parameter_list[i].name;
     if (name == segment_bytes_parameter.name) {
       if (value <= 0 || value >= bytes) continue;
-      place.segments = std::log2(bytes / value);
-      place.segment_bytes = std::log2(value);
+      features.segments = std::log2(bytes / value);
+      features.segment_bytes = std::log2(value);
       continue;
     }
     // The number of non-empty blocks.
     if (name == blocks_parameter.name) value = std::min(value, bytes / q.unit_bytes);
-    place.others[i] = std::log2(std::max(1.0, value));
+    features.others[i] = std::log2(std::max(1.0, value));
   }
-  return place;
+  return features;
 }
 
 namespace detail {
@@ -69,12 +69,12 @@ namespace detail {
 /// In single precision, because a new context computes tens of thousands of them.
 inline double forgotten(double octaves) { return std::exp(-float(octaves)); }
 
-inline double octaves_of_size(const misfit_place& p, const misfit_place& q) {
+inline double octaves_of_size(const misfit_features& p, const misfit_features& q) {
   return std::abs(p.size - q.size) + std::abs(p.ranks - q.ranks) +
          std::abs(p.ranks_per_node - q.ranks_per_node);
 }
 
-inline double octaves_of_others(const misfit_place& p, const misfit_place& q) {
+inline double octaves_of_others(const misfit_features& p, const misfit_features& q) {
   double octaves = 0;
   for (std::size_t i = 0; i < p.others.size(); ++i) octaves += std::abs(p.others[i] - q.others[i]);
   return octaves;
@@ -84,7 +84,7 @@ inline double octaves_of_others(const misfit_place& p, const misfit_place& q) {
 
 /// The correlation of the own errors of two arms: low for other parameters, high for the same arm
 /// at other sizes and numbers of ranks.
-inline double own_share(const misfit_place& p, const misfit_place& q) {
+inline double own_share(const misfit_features& p, const misfit_features& q) {
   const double parameters =
       std::abs(p.segment_bytes - q.segment_bytes) + detail::octaves_of_others(p, q);
   return detail::forgotten(detail::octaves_of_size(p, q) / detail::misfit_octaves +
@@ -93,7 +93,7 @@ inline double own_share(const misfit_place& p, const misfit_place& q) {
 
 /// Covariance of the misfits of two arms of one algorithm. The shared part depends on the number of
 /// segments, not on their size.
-inline double misfit_covariance(const misfit_place& p, const misfit_place& q) {
+inline double misfit_covariance(const misfit_features& p, const misfit_features& q) {
   const double octaves = detail::octaves_of_size(p, q) + std::abs(p.segments - q.segments) +
                          detail::octaves_of_others(p, q);
   return detail::misfit_spread * detail::misfit_spread *
@@ -111,20 +111,21 @@ struct times_around {
   }
 };
 
-inline times_around times_around_of(const algorithm_correction& c, const misfit_place& place) {
+inline times_around times_around_of(const algorithm_correction& c,
+                                    const misfit_features& features) {
   constexpr double rounded = 1e-4;  // profiles keep six digits
   constexpr double deviations = 2;
   times_around result;
   for (const algorithm_correction::point& p : c.points) {
-    if (p.seconds <= 0 || std::abs(p.place.ranks - place.ranks) > rounded ||
-        std::abs(p.place.ranks_per_node - place.ranks_per_node) > rounded ||
-        std::abs(p.place.segment_bytes - place.segment_bytes) > rounded ||
-        detail::octaves_of_others(p.place, place) > rounded)
+    if (p.seconds <= 0 || std::abs(p.features.ranks - features.ranks) > rounded ||
+        std::abs(p.features.ranks_per_node - features.ranks_per_node) > rounded ||
+        std::abs(p.features.segment_bytes - features.segment_bytes) > rounded ||
+        detail::octaves_of_others(p.features, features) > rounded)
       continue;
     const double uncertain = std::exp(deviations * std::hypot(p.noise, detail::misfit_noise));
-    if (p.place.size <= place.size + rounded)
+    if (p.features.size <= features.size + rounded)
       result.below_s = std::max(result.below_s, p.seconds / uncertain);
-    if (p.place.size >= place.size - rounded)
+    if (p.features.size >= features.size - rounded)
       result.above_s = std::min(result.above_s, p.seconds * uncertain);
   }
   return result;
@@ -137,7 +138,7 @@ struct misfit {
 
 /// The spread is that of the single most informative point, which is a little more than that of all
 /// points. It grows beyond all measured sizes.
-inline misfit misfit_at(const algorithm_correction& c, const misfit_place& place) {
+inline misfit misfit_at(const algorithm_correction& c, const misfit_features& features) {
   constexpr double noise = detail::misfit_noise * detail::misfit_noise;
   constexpr double apart = detail::misfit_spread * detail::misfit_spread +
                            detail::own_spread * detail::own_spread + noise;
@@ -145,12 +146,12 @@ inline misfit misfit_at(const algorithm_correction& c, const misfit_place& place
   double mean = 0, explained = 0;
   double above = std::numeric_limits<double>::infinity(), below = above;  // all sizes measured
   for (const algorithm_correction::point& p : c.points) {
-    const double covariance = misfit_covariance(p.place, place);
+    const double covariance = misfit_covariance(p.features, features);
     mean += p.weight * covariance;
-    if (p.own != 0) mean += p.own * own_share(p.place, place);
+    if (p.own != 0) mean += p.own * own_share(p.features, features);
     explained = std::max(explained, covariance * covariance / (apart + p.noise * p.noise));
-    above = std::min(above, place.size - p.place.size);
-    below = std::min(below, p.place.size - place.size);
+    above = std::min(above, features.size - p.features.size);
+    below = std::min(below, p.features.size - features.size);
   }
   return {std::clamp(mean, -detail::most_misfit, detail::most_misfit),
           std::sqrt(apart - explained + detail::beyond_variance * std::max({0.0, above, below}))};

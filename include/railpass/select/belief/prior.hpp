@@ -98,7 +98,7 @@ inline std::optional<arm_posterior> native_from_table(const prior_query& q) {
 }
 
 /// The parameter of an arm that is the length of segments.
-inline std::optional<std::size_t> segment_place(const arm& a) {
+inline std::optional<std::size_t> segment_index(const arm& a) {
   for (std::size_t i = 0; i < std::size_t(a.base->num_parameters()); ++i)
     if (a.base->parameter_list[i].name == segment_bytes_parameter.name) return i;
   return std::nullopt;
@@ -106,7 +106,7 @@ inline std::optional<std::size_t> segment_place(const arm& a) {
 
 }  // namespace detail
 
-/// The prior of one arm; `number` is its place in arms_of(op). Without a profile this takes well
+/// The prior of one arm; `number` is its index in arms_of(op). Without a profile this takes well
 /// under a microsecond per arm and allocates nothing.
 inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
   arm_prior result{.arm = number, .native = a.base->is_native()};
@@ -124,7 +124,7 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
     }
     return result;
   }
-  if (const auto i = detail::segment_place(a); i && a.values[*i] > 0) {
+  if (const auto i = detail::segment_index(a); i && a.values[*i] > 0) {
     result.one_segment = double(a.values[*i]) >= q.message_bytes();
     if (!result.one_segment) result.log2_segment = std::log2(double(a.values[*i]));
   }
@@ -140,10 +140,10 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
   if (q.knowledge)
     if (const auto* c = q.knowledge->correction(railpass::name_of(q.key.op), a.base->name)) {
       result.log_seconds += std::log(std::max(c->factor, 1e-6));
-      const misfit_place place = misfit_place_of(a, call);
-      const misfit off = misfit_at(*c, place);
+      const misfit_features features = misfit_features_of(a, call);
+      const misfit off = misfit_at(*c, features);
       result.log_seconds =
-          std::log(times_around_of(*c, place).between(std::exp(result.log_seconds + off.mean)));
+          std::log(times_around_of(*c, features).between(std::exp(result.log_seconds + off.mean)));
       result.spread = std::clamp(off.spread, detail::least_spread, detail::generic_spread);
     }
   return result;
@@ -158,7 +158,7 @@ std::vector<arm_prior> priors_of(std::span<const arm> arms, const prior_query& q
   for (int i = 0; i < int(arms.size()); ++i) {
     const arm& a = arms[std::size_t(i)];
     if (!is_eligible(a)) continue;
-    const auto segments = detail::segment_place(a);
+    const auto segments = detail::segment_index(a);
     if (segments && double(a.values[*segments]) >= q.message_bytes()) {
       arm whole = a;
       whole.values[*segments] = 0;

@@ -37,7 +37,7 @@ class fallback {
 
   fallback(int rank, int num_ranks) : tree_{rank, num_ranks, 4} {}
 
-  const tree_place& tree() const { return tree_; }
+  const tree_position& tree() const { return tree_; }
 
   // ---- events on this rank; `entered` is the number of calls that the rank has entered
 
@@ -98,7 +98,7 @@ class fallback {
     order_.is_final = true;
   }
 
-  tree_place tree_;
+  tree_position tree_;
   bool was_asked_ = false;
   order order_;
   int num_answers_ = 0;

@@ -148,7 +148,7 @@ class lockstep {
   void post();
 
   /// The tree of the current synchronisation, or else of the next one.
-  const tree_place& tree() const { return steps_.tree(); }
+  const tree_position& tree() const { return steps_.tree(); }
   /// Steps `collect` and `deliver`: the child in question.
   int child() const { return steps_.child(); }
 

@@ -41,7 +41,7 @@ class merge_steps {
       pace_ = pace;
     }
   }
-  const tree_place& tree() const { return trees_[pace_ == 0 ? 1 : 0]; }
+  const tree_position& tree() const { return trees_[pace_ == 0 ? 1 : 0]; }
   /// Height of the tree of synchronisations that are spread over calls.
   int spread_height() const { return trees_[0].height(); }
   /// Steps `collect` and `deliver`: the child in question.
@@ -99,7 +99,7 @@ class merge_steps {
   std::int64_t next_at_ = 2;
   merge_step next_ = merge_step::post;
 
-  std::array<tree_place, 2> trees_;
+  std::array<tree_position, 2> trees_;
   int child_ = 0;
   std::int64_t posted_at_ = 0;
   std::int64_t hastened_to_ = never;  // the synchronisation after the current one

@@ -8,10 +8,10 @@
 
 namespace railpass::select {
 
-/// A rank's place in a tree with root 0. With ranks in base `radix`, a parent has 0 in the place of
-/// its child's last digit other than 0; that place is the child's level. Radix 2 is a binomial
-/// tree.
-struct tree_place {
+/// A rank's position in a tree with root 0. With ranks in base `radix`, a parent has 0 at the
+/// position of its child's last digit other than 0; that position is the child's level. Radix 2 is
+/// a binomial tree.
+struct tree_position {
   int rank = 0, num_ranks = 1, radix = 2;
 
   /// Levels above the leaves.
@@ -48,8 +48,8 @@ struct tree_place {
 /// The trees of a rank's synchronisations. In the first, spread over calls, a rank should have at
 /// most one message to receive and one to send per call. In the second, within one call, latencies
 /// add up.
-inline std::array<tree_place, 2> merge_trees(int rank, int num_ranks) {
-  return {tree_place{rank, num_ranks, 2}, tree_place{rank, num_ranks, 4}};
+inline std::array<tree_position, 2> merge_trees(int rank, int num_ranks) {
+  return {tree_position{rank, num_ranks, 2}, tree_position{rank, num_ranks, 4}};
 }
 
 }  // namespace railpass::select

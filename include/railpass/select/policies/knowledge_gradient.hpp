@@ -30,15 +30,15 @@ class knowledge_gradient final : public belief_policy {
     weigh(heavy_, 0.03, 3);
     looked_at_.assign(arms().size(), 0);
     probability_.assign(arms().size(), 0);
-    probability_[std::size_t(place_of(incumbent()))] = 1;
+    probability_[std::size_t(position_of(incumbent()))] = 1;
   }
 
   void learn(const arm_book& book) override {
     belief_policy::learn(book);
     if (const auto slowed = beliefs().slowed()) {
-      const int place = place_of(*slowed);
-      std::erase_if(slowed_, [&](const slowed_arm& s) { return s.place == place; });
-      slowed_.push_back({place, book.calls()});
+      const int position = position_of(*slowed);
+      std::erase_if(slowed_, [&](const slowed_arm& s) { return s.position == position; });
+      slowed_.push_back({position, book.calls()});
     }
   }
 
@@ -51,14 +51,14 @@ class knowledge_gradient final : public belief_policy {
                        .explore = {{0, number_of(native())}},
                        .length = int(first_length),
                        .timed_stride = 1};
-      publish(std::vector{place_of(native())}, first.length);
+      publish(std::vector{position_of(native())}, first.length);
       return first;
     }
     double length = longest_length(now);
     if (!is_incumbent_as_before()) length = std::min(early_length(), length);
     std::vector<int> explore = worth_exploring(now, length);
-    if (try_native && std::ranges::find(explore, place_of(native())) == explore.end())
-      explore.push_back(place_of(native()));
+    if (try_native && std::ranges::find(explore, position_of(native())) == explore.end())
+      explore.push_back(position_of(native()));
     maintain(now, length, explore);
     const int calls = int(std::clamp(length, 1.0, double(1 << 30)));
     publish(explore, std::max(calls, int(explore.size())));
@@ -73,13 +73,13 @@ class knowledge_gradient final : public belief_policy {
   // Points of the quadrature, from -5 to 5; one extra point of weight 0 allows vectorisation.
   static constexpr std::size_t points = 21;
   using at_points = std::array<double, points + 1>;
-  static constexpr at_points places = [] {
+  static constexpr at_points abscissas = [] {
     at_points z{};
     for (std::size_t k = 0; k < z.size(); ++k) z[k] = -5 + 0.5 * double(k);
     return z;
   }();
   static constexpr double explored_share = 0.75;  // of an epoch
-  // Per epoch; the other places in a plan are kept for maintenance.
+  // Per epoch; the other entries of a plan are kept for maintenance.
   static constexpr std::size_t most_tries = epoch_plan::max_explore - 8;
   static constexpr int most_samples = 64;  // of one arm at the same time
   // Trials are spread over at most this many calls of an epoch.
@@ -87,7 +87,7 @@ class knowledge_gradient final : public belief_policy {
 
   /// An arm that became slower while it was in use, maybe temporarily and with all other arms.
   struct slowed_arm {
-    int place = 0;           // in arms()
+    int position = 0;        // in arms()
     std::int64_t since = 0;  // call
     double patience = 1;     // factor for the next wait, which grows each time
   };
@@ -96,7 +96,7 @@ class knowledge_gradient final : public belief_policy {
   static void weigh(at_points& weights, double wide_share, double width) {
     double sum = 0;
     for (std::size_t k = 0; k < points; ++k) {
-      const double z = places[k], wide = z / width;
+      const double z = abscissas[k], wide = z / width;
       sum += weights[k] = (1 - wide_share) * std::exp(-0.5 * z * z) +
                           wide_share * std::exp(-0.5 * wide * wide) / width;
     }
@@ -109,7 +109,7 @@ class knowledge_gradient final : public belief_policy {
     return std::log(2.5) + std::max(0.0, std::log(double(calls) / 128));
   }
 
-  /// The arms to try (places in arms(), one entry per call). `length` grows if that pays.
+  /// The arms to try (positions in arms(), one entry per call). `length` grows if that pays.
   std::vector<int> worth_exploring(const planning_input& now, double& length) {
     const belief& b = beliefs();
     const int best = incumbent(), k = num_active();
@@ -175,7 +175,7 @@ class knowledge_gradient final : public belief_policy {
       const double paid = std::max(0.0, chosen_price * chosen_samples);
       budget -= paid;
       spent() += paid;
-      explore.insert(explore.end(), std::size_t(chosen_samples), place_of(chosen));
+      explore.insert(explore.end(), std::size_t(chosen_samples), position_of(chosen));
       left -= chosen_samples;
       gained += chosen_gain;
       after.observe(chosen, noise / chosen_samples + belief::separation_variance);
@@ -204,7 +204,7 @@ class knowledge_gradient final : public belief_policy {
                            0.5 * std::max(0.0, spread_squared[std::size_t(j)] - slope * slope);
       if (level > 5 * std::abs(slope)) continue;
       for (std::size_t k = 0; k < best.size(); ++k) {
-        const double line = level + slope * places[k];
+        const double line = level + slope * abscissas[k];
         best[k] = line < best[k] ? line : best[k];  // std::min would prevent vectorisation
       }
     }
@@ -229,60 +229,60 @@ class knowledge_gradient final : public belief_policy {
     struct look {
       double due = 0;  // age in periods
       double price = 0;
-      int place = 0;
+      int position = 0;
     };
     std::vector<look> looks;
-    const auto consider = [&](int place, double log_seconds, double spread, bool tried) {
+    const auto consider = [&](int position, double log_seconds, double spread, bool tried) {
       const double excess = log_seconds - b.cost(incumbent()), price = std::exp(excess) - 1;
       if (price >= most_credit) return;
       const std::int64_t age =
-          now.calls - std::max(last_seen(place), looked_at_[std::size_t(place)]);
+          now.calls - std::max(last_seen(position), looked_at_[std::size_t(position)]);
       const double hoped = std::max(0.0, std::exp(excess - spread / 2) - 1);
       double periods = std::max({std::sqrt(hoped + 0.1), hoped, tried ? 0 : untried_periods});
-      if (!tried && arms()[std::size_t(place)].measured_only) periods = unpredicted_periods;
+      if (!tried && arms()[std::size_t(position)].measured_only) periods = unpredicted_periods;
       const double period = look_period * periods * std::max(1.0, double(now.calls) / steady_calls);
       if (double(age) >= period)
-        looks.push_back({double(age) / std::max(1.0, period), price, place});
+        looks.push_back({double(age) / std::max(1.0, period), price, position});
     };
     const double error = prediction_error();
     for (int a = 0; a < num_active(); ++a) {
       if (a == incumbent()) continue;
-      consider(place_of(a), b.cost(a), std::sqrt(b.covariances().of_difference(a, incumbent())),
+      consider(position_of(a), b.cost(a), std::sqrt(b.covariances().of_difference(a, incumbent())),
                is_proven(a));
     }
     for (const outsider& o : outsiders())
-      consider(o.place, expected(o, error), o.measured ? 0 : b.prior_spread(), o.measured);
+      consider(o.position, expected(o, error), o.measured ? 0 : b.prior_spread(), o.measured);
     std::sort(looks.begin(), looks.end(),
               [](const look& x, const look& y) { return x.due > y.due; });
     for (const look& l : looks) {
       if (explore.size() >= room || std::min(l.price, most_credit) > credit_) break;
       credit_ -= l.price;
-      explore.push_back(l.place);
-      looked_at_[std::size_t(l.place)] = now.calls;
+      explore.push_back(l.position);
+      looked_at_[std::size_t(l.position)] = now.calls;
     }
   }
   /// Tries each arm once, however slow its prediction, because only a call reveals a wrong
   /// prediction. The cheapest arms come first, within a share of the calls.
   void take_first_looks(const planning_input& now, std::size_t room, std::vector<int>& explore) {
     if (double(now.calls) < untried_periods * look_period) return;
-    std::vector<std::pair<double, int> > untried;  // price and place
-    const auto consider = [&](int place, double log_seconds) {
-      if (looked_at_[std::size_t(place)] > 0) return;
+    std::vector<std::pair<double, int> > untried;  // price and position
+    const auto consider = [&](int position, double log_seconds) {
+      if (looked_at_[std::size_t(position)] > 0) return;
       const double price = std::exp(log_seconds - beliefs().cost(incumbent())) - 1;
-      untried.emplace_back(std::max(least_first_price, price), place);
+      untried.emplace_back(std::max(least_first_price, price), position);
     };
     for (int a = 0; a < num_active(); ++a)
-      if (a != incumbent() && !is_proven(a)) consider(place_of(a), beliefs().cost(a));
+      if (a != incumbent() && !is_proven(a)) consider(position_of(a), beliefs().cost(a));
     const double error = prediction_error();
     for (const outsider& o : outsiders())
-      if (!o.measured) consider(o.place, expected(o, error));
+      if (!o.measured) consider(o.position, expected(o, error));
     std::sort(untried.begin(), untried.end());
-    for (const auto& [price, place] : untried) {
+    for (const auto& [price, position] : untried) {
       if (explore.size() >= room || first_looks_ + price > first_look_share * double(now.calls))
         return;
       first_looks_ += price;
-      explore.push_back(place);
-      looked_at_[std::size_t(place)] = now.calls;
+      explore.push_back(position);
+      looked_at_[std::size_t(position)] = now.calls;
     }
   }
   /// Tries an arm that became slower (maybe temporarily) again once that costs a tenth of the calls
@@ -290,15 +290,15 @@ class knowledge_gradient final : public belief_policy {
   void look_at_slowed(const planning_input& now, std::size_t room, std::vector<int>& explore) {
     constexpr double share = 0.1, rarer = 2;
     const auto price = [&](const slowed_arm& s) {
-      const int a = index_of(arms()[std::size_t(s.place)].arm);
+      const int a = index_of(arms()[std::size_t(s.position)].arm);
       return a < 0 ? 0 : std::exp(beliefs().cost(a) - beliefs().cost(incumbent())) - 1;
     };
     std::erase_if(slowed_, [&](const slowed_arm& s) { return price(s) <= 0; });
     for (slowed_arm& s : slowed_) {
       if (explore.size() >= room) break;
       if (price(s) * s.patience > share * double(now.calls - s.since)) continue;
-      explore.push_back(s.place);
-      looked_at_[std::size_t(s.place)] = now.calls;
+      explore.push_back(s.position);
+      looked_at_[std::size_t(s.position)] = now.calls;
       s.patience *= rarer;
     }
   }
@@ -314,13 +314,13 @@ class knowledge_gradient final : public belief_policy {
 
   void publish(const std::vector<int>& explore, int calls) {
     std::fill(probability_.begin(), probability_.end(), 0.0);
-    for (const int place : explore) probability_[std::size_t(place)] += 1.0 / calls;
-    probability_[std::size_t(place_of(incumbent()))] += 1 - double(explore.size()) / calls;
+    for (const int position : explore) probability_[std::size_t(position)] += 1.0 / calls;
+    probability_[std::size_t(position_of(incumbent()))] += 1 - double(explore.size()) / calls;
   }
 
   at_points plain_{}, heavy_{};
-  std::vector<double> probability_;      // by place in arms()
-  std::vector<std::int64_t> looked_at_;  // call of the last planned trial, by place in arms()
+  std::vector<double> probability_;      // by position in arms()
+  std::vector<std::int64_t> looked_at_;  // call of the last planned trial, by position in arms()
   std::vector<slowed_arm> slowed_;
   double credit_ = 0;
   double first_looks_ = 0;  // their expected cost, in calls

@@ -205,7 +205,7 @@ class arm_book {
   std::int64_t calls_ = 0, calls_before_ = 0;
   std::vector<observation> merged_;
   std::vector<arm_times> arms_;
-  std::vector<std::size_t> latest_;  // places in arms_
+  std::vector<std::size_t> latest_;  // positions in arms_
 };
 
 }  // namespace railpass::select

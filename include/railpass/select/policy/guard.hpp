@@ -70,7 +70,7 @@ class guarded_policy : public policy {
   /// of other arms suggest.
   std::optional<arm_posterior> posterior(int arm) const override {
     std::optional<arm_posterior> result = proposing_->posterior(arm);
-    const arm_times* const a = times_of(place_of(arm));
+    const arm_times* const a = times_of(position_of(arm));
     if (!a || !a->has_few()) return result;
     const auto [least, most] = std::ranges::minmax(a->latest_few_s());
     if (!result) result = arm_posterior{most, 1};
@@ -122,7 +122,7 @@ class guarded_policy : public policy {
 
   /// An arm that has run.
   struct known_arm {
-    int place = 0;     // in arms()
+    int position = 0;  // in arms()
     double ratio = 0;  // its level over native's
     // Sums over the arm's pairs, in units of the median of all calls of their synchronisation. A
     // slow call is left out, because it can happen to any arm; tail() counts such calls.
@@ -130,25 +130,25 @@ class guarded_policy : public policy {
     bool doubted = false;  // must be compared with native before it is in use again
   };
 
-  int place_of(int arm) const {
+  int position_of(int arm) const {
     const auto all = arms();
     for (std::size_t i = 0; i < all.size(); ++i)
       if (all[i].arm == arm) return int(i);
     return -1;
   }
   /// Null if the arm has not run.
-  const arm_times* times_of(int place) const {
-    return book_ && place >= 0 ? book_->find(number_of(place)) : nullptr;
+  const arm_times* times_of(int position) const {
+    return book_ && position >= 0 ? book_->find(number_of(position)) : nullptr;
   }
-  int number_of(int place) const { return arms()[std::size_t(place)].arm; }
-  const known_arm* find(int place) const {
-    const auto found = std::ranges::find(known_, place, &known_arm::place);
+  int number_of(int position) const { return arms()[std::size_t(position)].arm; }
+  const known_arm* find(int position) const {
+    const auto found = std::ranges::find(known_, position, &known_arm::position);
     return found == known_.end() ? nullptr : &*found;
   }
-  known_arm& at(int place) {
-    const auto found = std::ranges::find(known_, place, &known_arm::place);
+  known_arm& at(int position) {
+    const auto found = std::ranges::find(known_, position, &known_arm::position);
     if (found != known_.end()) return *found;
-    known_.push_back({.place = place});
+    known_.push_back({.position = position});
     return known_.back();
   }
 
@@ -162,7 +162,7 @@ class guarded_policy : public policy {
   }
 
   void remember(known_arm& a, const arm_times& now) const;
-  void note_cost(const arm_times& a, int place);
+  void note_cost(const arm_times& a, int position);
   void meet(known_arm& a, std::span<const double> own_s, std::span<const double> native_s);
   void note_noise(std::span<const double> times_s);
 
@@ -172,16 +172,16 @@ class guarded_policy : public policy {
     return std::log(a.native / a.own) - std::log1p(tail(a)) +
            (native ? std::log1p(tail(*native)) : 0);
   }
-  double tail(const known_arm& a) const { return book_->tail(number_of(a.place)); }
+  double tail(const known_arm& a) const { return book_->tail(number_of(a.position)); }
   /// The standard deviation of lead().
   double deviation(const known_arm& a) const {
     return std::sqrt(2 * noise_squares_ / noise_samples_ / a.pairs);
   }
   /// A challenger needs more pairs the longer the context has run.
   double needed_pairs() const { return std::min(4.0, double(learnt_at_) / 512); }
-  bool may_be_used(int place) const;
+  bool may_be_used(int position) const;
   /// Seconds by which a call of the arm is slower than native, now.
-  double price_s(int place) const;
+  double price_s(int position) const;
   double left_to_spend_s() const {
     return first_budget * quiet_s_ + budget_share * passed_s_ - spent_s_;
   }
@@ -198,8 +198,8 @@ class guarded_policy : public policy {
   std::string baseline_;
   bool shares_cores_ = false;  // recently
   std::vector<known_arm> known_;
-  std::vector<double> probability_;             // by place in arms()
-  int native_ = 0, in_use_ = 0, proposed_ = 0;  // places
+  std::vector<double> probability_;             // by position in arms()
+  int native_ = 0, in_use_ = 0, proposed_ = 0;  // positions
   double native_s_ = 0;                         // when it was last seen; 0: unknown
   double native_now_s_ = 0;                     // estimated from the arm in use
   double quiet_s_ = 0;                          // the shortest so far
@@ -236,13 +236,13 @@ inline void guarded_policy::learn(const arm_book& book) {
   learnt_at_ = book.calls();
 
   for (const arm_times& one : book.latest()) {
-    const int place = place_of(one.arm);
-    if (place < 0) continue;
-    note_cost(one, place);
-    known_arm& a = at(place);
-    const bool in_use = place == in_use_;
+    const int position = position_of(one.arm);
+    if (position < 0) continue;
+    note_cost(one, position);
+    known_arm& a = at(position);
+    const bool in_use = position == in_use_;
     if (one.level_before_s == 0) remember(a, one);
-    if (place != native_) {
+    if (position != native_) {
       if (native || !in_use) {
         if (!native_s.empty() && !one.after_itself_s.empty()) meet(a, one.after_itself_s, native_s);
       } else if (one.all_s.size() >= 2 && one.level_s > native_s_ &&
@@ -259,8 +259,8 @@ inline void guarded_policy::learn(const arm_book& book) {
 
 /// An arm that takes as long as in an earlier run keeps that run's comparison with native.
 inline void guarded_policy::remember(known_arm& a, const arm_times& now) const {
-  const arm_prior &own = arms()[std::size_t(a.place)], &native = arms()[std::size_t(native_)];
-  if (a.place == native_ || !native.remembered || !is_as_before(own, &now)) return;
+  const arm_prior &own = arms()[std::size_t(a.position)], &native = arms()[std::size_t(native_)];
+  if (a.position == native_ || !native.remembered || !is_as_before(own, &now)) return;
   a.pairs = remembered_as;
   a.own = remembered_as;
   a.native = remembered_as * std::exp(native.log_seconds - own.log_seconds);
@@ -268,16 +268,16 @@ inline void guarded_policy::remember(known_arm& a, const arm_times& now) const {
 }
 
 /// Notes what the calls lose against native.
-inline void guarded_policy::note_cost(const arm_times& a, int place) {
-  bool is_first = place != native_ && !find(place);
+inline void guarded_policy::note_cost(const arm_times& a, int position) {
+  bool is_first = position != native_ && !find(position);
   for (const double t : a.all_s) {
-    const double hidden_s = place != native_ ? hidden() * native_now_s_ : 0;
+    const double hidden_s = position != native_ ? hidden() * native_now_s_ : 0;
     const double lost_s = native_now_s_ > 0 ? std::max(0.0, t + hidden_s - native_now_s_) : 0;
     if (std::exchange(is_first, false)) {
       ++first_calls_;
       if (lost_s > 0) lost_in_first_calls_ += lost_s / native_now_s_;
     }
-    if (place != in_use_) spent_s_ += lost_s;
+    if (position != in_use_) spent_s_ += lost_s;
   }
 }
 
@@ -308,25 +308,25 @@ inline void guarded_policy::note_noise(std::span<const double> times_s) {
 
 // ---- deciding
 
-inline bool guarded_policy::may_be_used(int place) const {
-  if (place == native_) return true;
-  const known_arm* const a = find(place);
+inline bool guarded_policy::may_be_used(int position) const {
+  if (position == native_) return true;
+  const known_arm* const a = find(position);
   if (!a)
-    return !arms()[std::size_t(place)].measured_only &&
-           arms()[std::size_t(place)].spread <= trusted_spread &&
-           (learnt_at_ == 0 || place == in_use_);
+    return !arms()[std::size_t(position)].measured_only &&
+           arms()[std::size_t(position)].spread <= trusted_spread &&
+           (learnt_at_ == 0 || position == in_use_);
   if (a->doubted) return false;
   // Early, the policy's predictions and measurements of earlier runs are more reliable than pairs.
   if (a->pairs == 0 && learnt_at_ < first_meeting) return true;
-  if (a->pairs == 0) return place == in_use_ && a->ratio > 0 && a->ratio < 1;
-  if (place != in_use_ && a->pairs < needed_pairs()) return false;
-  const double doubt = place == in_use_ ? deviation(*a) : 0;
+  if (a->pairs == 0) return position == in_use_ && a->ratio > 0 && a->ratio < 1;
+  if (position != in_use_ && a->pairs < needed_pairs()) return false;
+  const double doubt = position == in_use_ ? deviation(*a) : 0;
   return lead(*a) > std::log1p(hidden()) - doubt;
 }
 
-inline double guarded_policy::price_s(int place) const {
-  if (place == native_) return 0;
-  const known_arm* const a = find(place);
+inline double guarded_policy::price_s(int position) const {
+  if (position == native_) return 0;
+  const known_arm* const a = find(position);
   const double more =
       a ? a->ratio - 1 : (first_call_risk + lost_in_first_calls_) / (1 + first_calls_);
   return native_now_s_ * std::max(0.0, more + hidden());
@@ -335,7 +335,7 @@ inline double guarded_policy::price_s(int place) const {
 inline void guarded_policy::leave_out_what_is_too_dear(std::vector<exploration>& explore) const {
   double left_s = left_to_spend_s();
   std::erase_if(explore, [&](const exploration& e) {
-    const double price = price_s(place_of(e.arm));
+    const double price = price_s(position_of(e.arm));
     if (price > 0 && price > left_s) return true;
     left_s -= price;
     return false;
@@ -355,7 +355,7 @@ inline void guarded_policy::put_together(std::vector<exploration>& explore) {
 inline epoch_plan guarded_policy::plan(const planning_input& now) {
   shares_cores_ = now.shares_cores;
   epoch_plan p = proposing_->plan(now);
-  proposed_ = place_of(p.incumbent);
+  proposed_ = position_of(p.incumbent);
   const int used_before = in_use_;
   if (!may_be_used(in_use_)) in_use_ = native_;
   if (may_be_used(proposed_)) in_use_ = proposed_;
@@ -372,9 +372,9 @@ inline epoch_plan guarded_policy::plan(const planning_input& now) {
 /// arm in use.
 inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& now) const {
   p.explore.resize(std::min(p.explore.size(), epoch_plan::max_explore - 2 * most_meetings));
-  const auto add = [&](double position, int place) {
+  const auto add = [&](double call, int position) {
     if (p.explore.size() < epoch_plan::max_explore)
-      p.explore.push_back({int(std::max(0.0, position)), number_of(place)});
+      p.explore.push_back({int(std::max(0.0, call)), number_of(position)});
   };
   if (in_use_ != native_) {
     // Several plans ahead, because an expensive synchronisation may be late.
@@ -427,7 +427,7 @@ inline void guarded_policy::publish(const epoch_plan& p) {
   int tried = 0;
   for (const exploration& e : p.explore) {
     if (e.position >= p.length) continue;
-    probability_[std::size_t(place_of(e.arm))] += 1.0 / p.length;
+    probability_[std::size_t(position_of(e.arm))] += 1.0 / p.length;
     ++tried;
   }
   probability_[std::size_t(in_use_)] += 1 - double(tried) / p.length;

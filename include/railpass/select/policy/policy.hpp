@@ -22,7 +22,7 @@ namespace railpass::select {
 
 /// The prior estimate of an arm. All times are natural logarithms of seconds.
 struct arm_prior {
-  int arm = 0;  ///< its number: the place in arms_of(op); everything below uses this number
+  int arm = 0;  ///< its number: the index in arms_of(op); everything below uses this number
   double log_seconds = 0;    ///< expected ln of its time; ignored if `measured_only`
   double spread = 0.35;      ///< standard deviation of ln(true / expected) specific to the arm
   int family = 0;            ///< equal for the arms of one algorithm, whose errors are correlated

@@ -79,7 +79,7 @@ class tally {
   sample_sums sums(std::size_t a) const { return times_[a] ? times_[a]->sums : sample_sums{}; }
 
   std::vector<arm_prior> priors_;
-  std::vector<const arm_times*> times_;  // by place in priors_; null: no sample
+  std::vector<const arm_times*> times_;  // by position in priors_; null: no sample
 };
 
 /// Base of policies that always run one arm. Some calls are timed, for statistics.

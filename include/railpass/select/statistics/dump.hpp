@@ -88,7 +88,7 @@ struct context_statistics {
   std::vector<arm_statistics> arms{};
 };
 
-/// Whether the context is a function set's. The set's name is then in the collective's place, and
+/// Whether the context is a function set's. The set's name then stands for the collective, and
 /// the operation is "set" with the context's properties: "set+shape=64x64+region=solve".
 inline bool is_set_context(const context_statistics& c) { return c.operation.starts_with("set"); }
 

@@ -76,7 +76,7 @@ class factorial_policy final : public trial_policy {
 
   attribute_grid grid_;
   std::vector<std::size_t> factors_;  // attributes with more than one value
-  std::vector<std::size_t> corners_;  // bit i of the place: factor i has its last value
+  std::vector<std::size_t> corners_;  // bit i of the position: factor i has its last value
   int stage_ = 0;                     // 1: the corners are measured, 2: the rest, too
 };
 

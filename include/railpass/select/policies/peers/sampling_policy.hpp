@@ -77,7 +77,7 @@ class sampling_policy : public policy {
 
   tally tally_;
   random_stream random_;
-  std::vector<double> probability_;  // by place in arms()
+  std::vector<double> probability_;  // by position in arms()
   int epoch_ = 0;
 };
 

@@ -108,7 +108,7 @@ class trial_policy : public policy {
   }
 
   tally tally_;
-  std::vector<std::vector<double>> samples_;  // by place in arms()
+  std::vector<std::vector<double>> samples_;  // by position in arms()
   std::vector<std::size_t> wanted_;
   std::vector<double> probability_;
   std::size_t incumbent_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/rails/communicator/rail_placement.hpp"
+#include "lib/rails/communicator/rail_tenancy.hpp"
 
 #include "lib/rails/agreement.hpp"
 #include "lib/rails/communicator/rail_sampling.hpp"
@@ -31,21 +31,21 @@ std::vector<int> members_of(MPI_Comm comm, const open_transport& of) {
 }
 
 // A channel over rails that are held. Throws std::bad_alloc.
-rail_place placed(const std::shared_ptr<shared_rails>& rails, const rail_tenant& who,
-                  std::uint32_t number, std::vector<int> members) {
+rail_tenancy tenancy_of(const std::shared_ptr<shared_rails>& rails, const rail_tenant& who,
+                        std::uint32_t number, std::vector<int> members) {
   return {rails, std::make_shared<rail_channel>(
                      std::shared_ptr<open_transport>(rails, &rails->transport),
                      who.of_collectives ? MPI_COMM_NULL : who.comm, number, std::move(members))};
 }
 
-// A place on rails that are already open between all the tenant's ranks. Rank 0 chooses, preferring
-// rails between most ranks. All ranks must find and want these rails; otherwise the place is empty.
-// Collective.
+// A tenancy on rails that are already open between all the tenant's ranks. Rank 0 chooses,
+// preferring rails between most ranks. All ranks must find and want these rails; otherwise the
+// tenancy is empty. Collective.
 template <class IsWanted>
-rail_place place_on_open_rails(const rail_tenant& who, process& p, const IsWanted& is_wanted) {
+rail_tenancy tenancy_on_open_rails(const rail_tenant& who, process& p, const IsWanted& is_wanted) {
   int rank = 0;
   PMPI_Comm_rank(who.comm, &rank);
-  rail_place found;
+  rail_tenancy found;
   std::uint64_t offer[2] = {0, 0};  // the transport, the channel
   const auto try_one = [&](const std::shared_ptr<shared_rails>& r) {
     open_transport& t = r->transport;
@@ -55,7 +55,7 @@ rail_place place_on_open_rails(const rail_tenant& who, process& p, const IsWante
       std::vector<int> members = members_of(who.comm, t);
       const auto number = rank == 0 ? t.new_channel() : std::uint32_t(offer[1]);
       if (!members.empty() && number) {
-        found = placed(r, who, *number, std::move(members));
+        found = tenancy_of(r, who, *number, std::move(members));
         offer[0] = t.id();
         offer[1] = *number;
         return true;
@@ -84,9 +84,9 @@ rail_place place_on_open_rails(const rail_tenant& who, process& p, const IsWante
 }
 
 // Opens the rails for the tenant's ranks. Throws error on all ranks.
-rail_place place_on_new_rails(const rail_tenant& who, process& p, const std::string& rails,
-                              const std::string& strategy, double budget_s) {
-  mpi_place own;
+rail_tenancy tenancy_on_new_rails(const rail_tenant& who, process& p, const std::string& rails,
+                                  const std::string& strategy, double budget_s) {
+  mpi_tags own;
   if (!who.of_collectives)
     if (const int code = PMPI_Comm_dup(who.comm, &own.comm))
       throw error("no communicator for the rails: MPI error " + std::to_string(code));
@@ -105,11 +105,11 @@ rail_place place_on_new_rails(const rail_tenant& who, process& p, const std::str
   opened->known = learn_rails(opened->transport, who.comm, p,
                               {.budget_s = budget_s, .path = p.values().rails_profile});
   opened->transport.hold(true);
-  rail_place found;
+  rail_tenancy found;
   on_all(who.comm, [&] {
     std::vector<int> members(static_cast<std::size_t>(opened->transport.num_ranks()));
     std::iota(members.begin(), members.end(), 0);
-    found = placed(opened, who, open_transport::founding_channel, std::move(members));
+    found = tenancy_of(opened, who, open_transport::founding_channel, std::move(members));
     p.add(opened);
   });
   return found;
@@ -117,9 +117,9 @@ rail_place place_on_new_rails(const rail_tenant& who, process& p, const std::str
 
 }  // namespace
 
-void rail_place::close(process& p) {
+void rail_tenancy::close(process& p) {
   if (!messages) return;
-  const rail_place mine = std::exchange(*this, {});
+  const rail_tenancy mine = std::exchange(*this, {});
   std::exception_ptr problem;
   try {
     mine.messages->close();
@@ -130,32 +130,32 @@ void rail_place::close(process& p) {
   if (problem) std::rethrow_exception(problem);
 }
 
-void rail_place::leave(process& p) {
+void rail_tenancy::leave(process& p) {
   if (!messages) return;
-  const rail_place mine = std::exchange(*this, {});
+  const rail_tenancy mine = std::exchange(*this, {});
   if (mine.messages->leave()) return;
   p.remove(mine.rails);
   mine.rails->transport.end();
 }
 
-rail_place place_on(const rail_tenant& who, process& p, const std::string& rails,
-                    const std::string& strategy, double budget_s) {
+rail_tenancy tenancy_on(const rail_tenant& who, process& p, const std::string& rails,
+                        const std::string& strategy, double budget_s) {
   const auto is_wanted = [&](const shared_rails& r) {
     return r.transport.rails() == rails && r.transport.strategy() == strategy &&
            (budget_s <= 0 || !r.known.links.empty());
   };
-  rail_place found = place_on_open_rails(who, p, is_wanted);
-  if (!found) found = place_on_new_rails(who, p, rails, strategy, budget_s);
+  rail_tenancy found = tenancy_on_open_rails(who, p, is_wanted);
+  if (!found) found = tenancy_on_new_rails(who, p, rails, strategy, budget_s);
   if (who.of_collectives) found.rails->transport.keep();
   return found;
 }
 
-rail_place place_beside(const rail_place& other, const rail_tenant& who, process& p,
-                        double budget_s) {
-  rail_place found =
-      place_on_open_rails(who, p, [&](const shared_rails& r) { return &r == other.rails.get(); });
+rail_tenancy tenancy_beside(const rail_tenancy& other, const rail_tenant& who, process& p,
+                            double budget_s) {
+  rail_tenancy found =
+      tenancy_on_open_rails(who, p, [&](const shared_rails& r) { return &r == other.rails.get(); });
   const open_transport& t = other.rails->transport;
-  if (!found) found = place_on(who, p, t.rails(), t.strategy(), budget_s);
+  if (!found) found = tenancy_on(who, p, t.rails(), t.strategy(), budget_s);
   if (who.of_collectives) found.rails->transport.keep();
   return found;
 }

@@ -23,8 +23,8 @@ std::filesystem::path state_folder() {
 
 }  // namespace
 
-places places_of(std::string_view value) {
-  places result;
+locations locations_of(std::string_view value) {
+  locations result;
   if (value == "on") {
     result.own = state_folder() / "railpass";
     std::error_code ignored;

@@ -2,7 +2,7 @@
 //
 // All interleavings in which ranks and their threads use the same slot of shared memory one after
 // the other, with the real book and real memory. Each rank may be late at any step.
-#include "lib/group/place_book.hpp"
+#include "lib/group/resource_book.hpp"
 
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
@@ -62,8 +62,8 @@ void end(script& s, int c) { add(s, c, {deed::leave, deed::give_back}); }
 class careless_book {
  public:
   void add_slot(cell_region own) { own_ = own; }
-  place_book::slot_set free_slots() {
-    place_book::slot_set free;
+  resource_book::slot_set free_slots() {
+    resource_book::slot_set free;
     if (in_use_ || own_.readers_left().load() != readers_) return free;
     own_.begin_anew();
     free.add(0);
@@ -307,7 +307,7 @@ script life(int communicator, int calls) {
 }  // namespace
 
 TEST_CASE("threads whose communicators want the same slot never read each other's data") {
-  explorer<place_book> all({life(0, 2), life(1, 2)});
+  explorer<resource_book> all({life(0, 2), life(1, 2)});
   CHECK(all.explore() == "");
   CHECK(all.ends() > 0);
   CHECK(all.used() > 0);
@@ -316,7 +316,7 @@ TEST_CASE("threads whose communicators want the same slot never read each other'
 
 TEST_CASE("three of them do not, either") {
   if (test::sanitized) return;
-  explorer<place_book> all({life(0, 1), life(1, 1), life(2, 1)});
+  explorer<resource_book> all({life(0, 1), life(1, 1), life(2, 1)});
   CHECK(all.explore() == "");
   CHECK(all.ends() > 0);
 }
@@ -328,7 +328,7 @@ TEST_CASE("without threads a slot that all have offered can be taken at once") {
     use(both, c, 1);
     end(both, c);
   }
-  explorer<place_book> all({both});
+  explorer<resource_book> all({both});
   CHECK(all.explore() == "");
   CHECK(all.ends() > 0);
   CHECK(all.used() > 0);
@@ -342,7 +342,7 @@ TEST_CASE("a slot that an idle communicator has given up is another one's at onc
   add(both, 1, {deed::take_from_idle, deed::agree, deed::join});
   use(both, 1, 2);
   end(both, 1);
-  explorer<place_book> all({both});
+  explorer<resource_book> all({both});
   CHECK(all.explore() == "");
   CHECK(all.ends() > 0);
   CHECK(all.used() > 0);

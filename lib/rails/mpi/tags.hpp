@@ -9,9 +9,9 @@
 
 namespace railpass::internal {
 
-/// A place for a rail's MPI messages, separate from all other messages: a communicator with all the
+/// Tags for a rail's MPI messages, separate from all other messages: a communicator with all the
 /// rail's ranks, and `num_tags` reserved tags there.
-struct mpi_place {
+struct mpi_tags {
   static constexpr int num_tags = 2;
 
   MPI_Comm comm = MPI_COMM_NULL;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A rank's view of the places in a base: lanes for messages, and slots of the memory that the ranks
-// of each host share. Communicators use places one after the other.
+// A rank's view of the resources of a base: lanes for messages, and slots of the memory that the
+// ranks of each host share. Communicators use resources one after the other.
 //
 // A lane is free or in use. A slot is free, in use, or left: this rank's user is gone, but other
-// ranks may still read what this rank has shown there. A communicator asks which places are free,
-// agrees with other ranks on places, and takes them. Taking checks again, because another thread
-// may have taken a place meanwhile. The memory of a slot starts anew when the slot is taken, so
-// that old content has no number of the next user. Every rank has taken a slot before any rank uses
-// the slot: by a reduction, or because no other thread can have had the slot since its memory
-// started anew.
+// ranks may still read what this rank has shown there. A communicator asks which resources are
+// free, agrees with other ranks on free resources, and takes them. Taking checks again, because
+// another thread may have taken a resource meanwhile. The memory of a slot starts anew when the
+// slot is taken, so that old content has no number of the next user. Every rank has taken a slot
+// before any rank uses the slot: by a reduction, or because no other thread can have had the slot
+// since its memory started anew.
 #pragma once
 
 #include "lib/exec/cells.hpp"
@@ -21,32 +21,32 @@
 
 namespace railpass::internal {
 
-/// A bit for each of `Places` places.
-template <int Places>
-class place_set {
+/// A set of numbers below `Most`.
+template <int Most>
+class number_set {
  public:
-  static constexpr int num_words = (Places + 63) / 64;
+  static constexpr int num_words = (Most + 63) / 64;
 
-  bool has(int place) const { return (words_[index(place)] & bit(place)) != 0; }
-  void add(int place) { words_[index(place)] |= bit(place); }
-  void remove(int place) { words_[index(place)] &= ~bit(place); }
+  bool has(int number) const { return (words_[index(number)] & bit(number)) != 0; }
+  void add(int number) { words_[index(number)] |= bit(number); }
+  void remove(int number) { words_[index(number)] &= ~bit(number); }
   std::span<const std::uint64_t, num_words> words() const { return words_; }
 
  private:
-  static constexpr std::size_t index(int place) { return std::size_t(place) / 64; }
-  static constexpr std::uint64_t bit(int place) { return std::uint64_t{1} << (place % 64); }
+  static constexpr std::size_t index(int number) { return std::size_t(number) / 64; }
+  static constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << (number % 64); }
   std::array<std::uint64_t, num_words> words_{};
 };
 
-/// The places of one base on this rank. The caller holds the lock of all bases.
-class place_book {
+/// The lanes and slots of one base on this rank. The caller holds the lock of all bases.
+class resource_book {
  public:
   static constexpr int num_lanes = 1024, most_slots = 8;
-  using lane_set = place_set<num_lanes>;
-  using slot_set = place_set<most_slots>;
+  using lane_set = number_set<num_lanes>;
+  using slot_set = number_set<most_slots>;
 
   /// All lanes are free but the last lane, which no communicator gets.
-  place_book() {
+  resource_book() {
     for (int n = 0; n + 1 < num_lanes; ++n) lanes_.add(n);
   }
   /// Adds a slot with this rank's memory, or without memory if no other rank reads it.
