@@ -14,7 +14,7 @@
 #include <utility>
 
 // Compiling all policies takes many seconds: railpass itself does so once, in
-// lib/tuner/policies.cpp. Other programs need nothing but headers.
+// lib/select/policies.cpp. Other programs need nothing but headers.
 #ifdef RAILPASS_COMPILED_REGISTRY
 namespace railpass::select {
 extern const std::span<const policy_description> policies;
