@@ -79,9 +79,9 @@ struct run_id {
 };
 
 // As in statistics, within the limits of knowledge.
-struct known_belief : object<select::belief_record> {
-  select::belief_record read(const json_reader& r) const {
-    const select::belief_record b = object::read(r);
+struct known_estimate : object<select::time_estimate> {
+  select::time_estimate read(const json_reader& r) const {
+    const select::time_estimate b = object::read(r);
     call_time{}.read(r.field("mean_s"));
     log_spread{}.read(r.field("spread"));
     return b;
@@ -105,7 +105,7 @@ inline void visit(auto& v, is<knowledge::arm_experience> auto& a) {
   v({"low_s", "10 % quantile"}, a.times.quantiles.low_s, call_time{});
   v("median_s", a.times.quantiles.median_s, call_time{});
   v({"high_s", "90 % quantile"}, a.times.quantiles.high_s, call_time{});
-  v("prior", a.prior, known_belief{});
+  v("prior", a.prior, known_estimate{});
   v(compared, a.pairs, known_pairs{});
 }
 inline void check(const json_reader& r, const knowledge::arm_experience& a) {

@@ -8,7 +8,7 @@
 
 namespace railpass::internal::files {
 
-inline void visit(auto& v, is<select::belief_record> auto& b) {
+inline void visit(auto& v, is<select::time_estimate> auto& b) {
   v("mean_s", b.mean_s);
   v({"spread", "standard deviation of ln(seconds)"}, b.spread);
 }

@@ -18,10 +18,10 @@
 namespace railpass::internal::report {
 namespace {
 
-using belief = select::belief_record;
+using estimate = select::time_estimate;
 using times = select::sampled_times;
 
-std::string show(const belief& b) {
+std::string show(const estimate& b) {
   return format_seconds(b.mean_s) + " x/" + fixed(std::exp(b.spread), 2);
 }
 
@@ -132,10 +132,10 @@ constexpr column columns[] = {
     {"time_s", [](auto&, auto& a) { return number(a.time_s); }},
     {"mean_s", [](auto&, auto& a) { return number(known(a), &times::mean_s); }},
     {"spread", [](auto&, auto& a) { return number(known(a), &times::spread); }},
-    {"prior_mean_s", [](auto&, auto& a) { return number(a.prior, &belief::mean_s); }},
-    {"prior_spread", [](auto&, auto& a) { return number(a.prior, &belief::spread); }},
-    {"posterior_mean_s", [](auto&, auto& a) { return number(a.posterior, &belief::mean_s); }},
-    {"posterior_spread", [](auto&, auto& a) { return number(a.posterior, &belief::spread); }},
+    {"prior_mean_s", [](auto&, auto& a) { return number(a.prior, &estimate::mean_s); }},
+    {"prior_spread", [](auto&, auto& a) { return number(a.prior, &estimate::spread); }},
+    {"posterior_mean_s", [](auto&, auto& a) { return number(a.posterior, &estimate::mean_s); }},
+    {"posterior_spread", [](auto&, auto& a) { return number(a.posterior, &estimate::spread); }},
     {"probability", [](auto&, auto& a) { return number(a.probability); }},
     {"exploration_cost_s", [](auto&, auto& a) { return number(a.exploration_cost_s); }},
     {"pairs", [](auto&, auto& a) { return number(a.pairs, &select::pair_record::pairs); }},

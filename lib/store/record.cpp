@@ -68,7 +68,7 @@ void unpack(plain_json& list, const std::string& name) {
 
 void pack_context(json& context) {
   for (json& arm : context["arms"]) {
-    if (arm.contains("prior")) pack<select::belief_record>(arm["prior"]);
+    if (arm.contains("prior")) pack<select::time_estimate>(arm["prior"]);
     if (arm.contains("pairs")) pack<select::pair_record>(arm["pairs"]);
     pack<knowledge::arm_experience>(arm);
   }
@@ -85,7 +85,7 @@ void unpack_context(plain_json& context, const std::string& name) {
   if (!context.contains("arms") || !context["arms"].is_array()) return;
   for (plain_json& arm : context["arms"]) {
     unpack<knowledge::arm_experience>(arm, name);
-    if (arm.contains("prior")) unpack<select::belief_record>(arm["prior"], name);
+    if (arm.contains("prior")) unpack<select::time_estimate>(arm["prior"], name);
     if (arm.contains("pairs")) unpack<select::pair_record>(arm["pairs"], name);
   }
 }

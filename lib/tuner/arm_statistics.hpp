@@ -62,8 +62,7 @@ void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
       }
     if (!prior.measured_only)
       a.prior = {.mean_s = std::exp(prior.log_seconds), .spread = prior.spread};
-    if (const auto posterior = policy->posterior(prior.arm))
-      a.posterior = {.mean_s = posterior->mean_s, .spread = posterior->spread};
+    a.posterior = policy->posterior(prior.arm);
     if (latest_s == 0 && a.posterior) latest_s = a.posterior->mean_s;
     a.time_s += double(rest) * latest_s;
     to.time_s += a.time_s;

@@ -70,7 +70,7 @@ class witness final : public select::policy {
   select::epoch_plan plan(const select::planning_input& now) override { return inner_->plan(now); }
   std::span<const select::arm_prior> arms() const override { return inner_->arms(); }
   std::vector<double> probabilities() const override { return inner_->probabilities(); }
-  std::optional<select::arm_posterior> posterior(int arm) const override {
+  std::optional<select::time_estimate> posterior(int arm) const override {
     return inner_->posterior(arm);
   }
   std::string reason() const override { return inner_->reason(); }

@@ -31,7 +31,7 @@ class stubborn final : public policy {
   }
   std::span<const arm_prior> arms() const override { return priors_; }
   std::vector<double> probabilities() const override { return {}; }
-  std::optional<arm_posterior> posterior(int) const override { return std::nullopt; }
+  std::optional<time_estimate> posterior(int) const override { return std::nullopt; }
   std::string reason() const override { return "proposed"; }
 
  private:

@@ -150,8 +150,8 @@ TEST_CASE("a page of knowledge shows how best arms changed from run to run") {
 TEST_CASE(
     "a page of knowledge tells predictions that were wrong from those that said they may be") {
   experience e = context(64, {ran("native", 1e-5), ran("linear", 1e-5), ran("ring", 1e-5)});
-  e.arms[1].prior = select::belief_record{.mean_s = 4e-5, .spread = 0.3};
-  e.arms[2].prior = select::belief_record{.mean_s = 4e-5, .spread = 1.5};
+  e.arms[1].prior = select::time_estimate{.mean_s = 4e-5, .spread = 0.3};
+  e.arms[2].prior = select::time_estimate{.mean_s = 4e-5, .spread = 1.5};
   const std::string html = report::knowledge_page(std::vector{e}, {});
   CHECK_THAT(html, ContainsSubstring("1 of 2 predictions missed"));
   const auto charts = charts_of(html);

@@ -47,7 +47,7 @@ class forgetful : public policy {
   }
   std::span<const arm_prior> arms() const override { return base_->arms(); }
   std::vector<double> probabilities() const override { return base_->probabilities(); }
-  std::optional<arm_posterior> posterior(int arm) const override { return base_->posterior(arm); }
+  std::optional<time_estimate> posterior(int arm) const override { return base_->posterior(arm); }
   std::string reason() const override { return base_->reason(); }
 
  private:
@@ -713,7 +713,7 @@ TEST_CASE("a list with a period starts again, one without runs once") {
     epoch_plan plan(const planning_input&) override { return next; }
     std::span<const arm_prior> arms() const override { return priors; }
     std::vector<double> probabilities() const override { return {1, 0, 0, 0}; }
-    std::optional<arm_posterior> posterior(int) const override { return std::nullopt; }
+    std::optional<time_estimate> posterior(int) const override { return std::nullopt; }
     std::string reason() const override { return "scripted"; }
   };
   for (const int period : {0, 5}) {
@@ -748,7 +748,7 @@ TEST_CASE("a merge's samples of the incumbent are of all calls since the last on
     }
     std::span<const arm_prior> arms() const override { return priors; }
     std::vector<double> probabilities() const override { return {0, 1, 0, 0}; }
-    std::optional<arm_posterior> posterior(int) const override { return std::nullopt; }
+    std::optional<time_estimate> posterior(int) const override { return std::nullopt; }
     std::string reason() const override { return "listener"; }
   };
   std::vector<std::vector<observation>> heard;

@@ -38,7 +38,7 @@ struct arm_experience {
   std::string arm{};       ///< as name_of() writes it: "binomial+segment_bytes=8192", "native"
   std::int64_t calls = 0;  ///< timed or not
   select::sampled_times times{};                 ///< all known, of at least one sample
-  std::optional<select::belief_record> prior{};  ///< the prediction of that run
+  std::optional<select::time_estimate> prior{};  ///< the prediction of that run
   std::optional<select::pair_record> pairs{};    ///< against native, by calls at the same time
   friend bool operator==(const arm_experience&, const arm_experience&) = default;
 };

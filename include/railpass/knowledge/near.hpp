@@ -143,8 +143,8 @@ void predict_from_near(std::span<select::arm_prior> priors, std::span<const neig
       const auto known =
           std::ranges::find(n.known.arms, name_of(priors[a].arm), &arm_experience::arm);
       if (known == n.known.arms.end()) continue;
-      const select::arm_posterior took = told_by(*known, n.days_ago);
-      of_arms[a].add(std::log(took.mean_s) - took.spread * took.spread / 2,
+      const select::time_estimate took = told_by(*known, n.days_ago);
+      of_arms[a].add(took.log_seconds(),
                      std::hypot(took.spread, drift_per_octave * std::sqrt(n.distance)));
     }
   }

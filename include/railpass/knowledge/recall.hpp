@@ -18,7 +18,7 @@ namespace railpass::knowledge {
 
 /// The estimated time of an arm from its times in earlier runs, `days_ago` days old. The spread
 /// covers differences between runs and the uncertainty from the number of samples.
-inline select::arm_posterior told_by(const arm_experience& arm, double days_ago = 0) {
+inline select::time_estimate told_by(const arm_experience& arm, double days_ago = 0) {
   const select::sampled_times& a = arm.times;
   // Runs on one machine differ by this (in the logarithm), however well their calls agree. The
   // variance grows by as much each month (updates, other neighbours, ageing parts).
@@ -64,10 +64,10 @@ void remember_times(std::span<select::arm_prior> priors, const experience& known
     if (a == known.arms.end()) continue;
     p.remembered = true;
     if (!p.measured_only) continue;
-    const select::arm_posterior told = told_by(*a, days_ago);
+    const select::time_estimate told = told_by(*a, days_ago);
     p.measured_only = false;
     p.spread = told.spread;
-    p.log_seconds = std::log(told.mean_s) - told.spread * told.spread / 2;
+    p.log_seconds = told.log_seconds();
   }
 }
 
@@ -84,7 +84,7 @@ void correct_by_experience(std::span<select::arm_prior> priors, const NameOf& na
                            double days_ago = 0) {
   select::correct_by_neighbour(
       priors,
-      [&](int arm) -> std::optional<select::arm_posterior> {
+      [&](int arm) -> std::optional<select::time_estimate> {
         const auto a = std::ranges::find(known.arms, name_of(arm), &arm_experience::arm);
         return a == known.arms.end() ? std::nullopt : std::optional(told_by(*a, days_ago));
       },

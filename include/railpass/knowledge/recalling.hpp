@@ -55,7 +55,7 @@ class recalling_policy final : public select::policy {
 
   std::span<const select::arm_prior> arms() const override { return playing_->arms(); }
   std::vector<double> probabilities() const override { return playing_->probabilities(); }
-  std::optional<select::arm_posterior> posterior(int arm) const override {
+  std::optional<select::time_estimate> posterior(int arm) const override {
     return playing_->posterior(arm);
   }
   std::string reason() const override {

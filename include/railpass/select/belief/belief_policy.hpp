@@ -104,14 +104,14 @@ class belief_policy : public policy {
 
   std::span<const arm_prior> arms() const override { return priors_; }
 
-  std::optional<arm_posterior> posterior(int arm) const override {
+  std::optional<time_estimate> posterior(int arm) const override {
     if (const int a = index_of(arm); a >= 0) {
       if (active_prior(a).measured_only && belief_.samples(a) == 0) return std::nullopt;
-      return arm_posterior{std::exp(belief_.expected(a)), std::sqrt(belief_.variance(a))};
+      return time_estimate{std::exp(belief_.expected(a)), std::sqrt(belief_.variance(a))};
     }
     for (const arm_prior& p : priors_)
       if (p.arm == arm && !p.measured_only)
-        return arm_posterior{std::exp(p.log_seconds + p.spread * p.spread / 2), p.spread};
+        return time_estimate{std::exp(p.log_seconds + p.spread * p.spread / 2), p.spread};
     return std::nullopt;
   }
 

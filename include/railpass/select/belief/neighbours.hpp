@@ -21,7 +21,7 @@ inline constexpr int most_octaves = 3;
 /// Corrects `priors` by the errors of the same arms' predictions in a context `octaves` away. Arms
 /// that are unknown there get the typical correction, so that a slower machine changes no order. An
 /// arm without a prediction keeps none.
-/// @param known_there returns an arm's arm_posterior, or nothing
+/// @param known_there returns an arm's time_estimate, or nothing
 template <class Known>
 void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
                           std::span<const arm_prior> predicted_there, double octaves) {
@@ -40,10 +40,9 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
     const auto there = std::find_if(predicted_there.begin(), predicted_there.end(),
                                     [&](const arm_prior& p) { return p.arm == priors[i].arm; });
     if (there == predicted_there.end() || there->measured_only) continue;
-    const std::optional<arm_posterior> thinks = known_there(priors[i].arm);
+    const std::optional<time_estimate> thinks = known_there(priors[i].arm);
     if (!thinks || !(thinks->mean_s > 0) || thinks->spread >= 0.9 * there->spread) continue;
-    const double variance = thinks->spread * thinks->spread;
-    known[i] = {std::log(thinks->mean_s) - variance / 2 - there->log_seconds, variance};
+    known[i] = {thinks->log_seconds() - there->log_seconds, thinks->spread * thinks->spread};
     shifts.push_back(known[i]->shift);
   }
   if (shifts.empty()) return;

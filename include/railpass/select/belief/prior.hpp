@@ -69,7 +69,7 @@ inline constexpr double table_spread = 0.2, table_spread_per_octave = 0.25;
 /// The native arm's time from the profile's table, interpolated linearly in logarithms. Beyond the
 /// measured sizes the time is held, with a spread that grows by octaves. Only rows of the same
 /// number of ranks count.
-inline std::optional<arm_posterior> native_from_table(const prior_query& q) {
+inline std::optional<time_estimate> native_from_table(const prior_query& q) {
   if (!q.knowledge) return std::nullopt;
   const collective_time *below = nullptr, *above = nullptr;
   const double bytes = q.message_bytes();
@@ -88,11 +88,11 @@ inline std::optional<arm_posterior> native_from_table(const prior_query& q) {
     const collective_time& only = below ? *below : *above;
     // Beyond the table time grows at most with the size, and at least not at all: the middle
     // counts.
-    return arm_posterior{only.median_s * std::sqrt(bytes / double(only.bytes)),
+    return time_estimate{only.median_s * std::sqrt(bytes / double(only.bytes)),
                          table_spread + table_spread_per_octave * octaves(only)};
   }
   const double whole = octaves(*below) + octaves(*above), share = octaves(*below) / whole;
-  return arm_posterior{
+  return time_estimate{
       below->median_s * std::pow(above->median_s / below->median_s, share),
       table_spread + 0.5 * table_spread_per_octave * (whole - 1 > 0 ? whole - 1 : 0)};
 }

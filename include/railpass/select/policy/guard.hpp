@@ -68,12 +68,12 @@ class guarded_policy : public policy {
 
   /// With enough samples of the arm, the mean is clamped to near the last samples, whatever samples
   /// of other arms suggest.
-  std::optional<arm_posterior> posterior(int arm) const override {
-    std::optional<arm_posterior> result = proposing_->posterior(arm);
+  std::optional<time_estimate> posterior(int arm) const override {
+    std::optional<time_estimate> result = proposing_->posterior(arm);
     const arm_times* const a = times_of(position_of(arm));
     if (!a || !a->has_few()) return result;
     const auto [least, most] = std::ranges::minmax(a->latest_few_s());
-    if (!result) result = arm_posterior{most, 1};
+    if (!result) result = time_estimate{most, 1};
     result->mean_s = std::clamp(result->mean_s, least / 2, 2 * most);
     return result;
   }

@@ -8,6 +8,7 @@
 
 #include "railpass/base/error.hpp"
 #include "railpass/select/policy/arm_book.hpp"
+#include "railpass/select/policy/time_estimate.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -100,12 +101,6 @@ struct planning_input {
   bool shares_cores = false;
 };
 
-/// Mean and spread (standard deviation of the logarithm of the mean) of an arm's time.
-struct arm_posterior {
-  double mean_s = 0;
-  double spread = 0;
-};
-
 class policy {
  public:
   virtual ~policy() = default;
@@ -120,7 +115,7 @@ class policy {
   /// P(arm) for the next calls by the last plan, in the order of arms(); sums to 1.
   virtual std::vector<double> probabilities() const = 0;
   /// The estimate for an arm's number; empty without prediction and measurement.
-  virtual std::optional<arm_posterior> posterior(int arm) const = 0;
+  virtual std::optional<time_estimate> posterior(int arm) const = 0;
   /// One sentence that says why the current incumbent was chosen.
   virtual std::string reason() const = 0;
 };

@@ -103,7 +103,7 @@ class sized_policy final : public policy {
   }
 
   /// For a call of any size, weighted by recent frequency.
-  std::optional<arm_posterior> posterior(int arm) const override {
+  std::optional<time_estimate> posterior(int arm) const override {
     double calls = 0, sum = 0, squares = 0;
     for (const part& p : parts_) {
       if (!counts(p)) continue;
@@ -113,7 +113,7 @@ class sized_policy final : public policy {
       sum += weight_of(p) * its->mean_s;
       squares += std::pow(weight_of(p) * its->mean_s * its->spread, 2);
     }
-    return arm_posterior{sum / calls, std::sqrt(squares) / sum};
+    return time_estimate{sum / calls, std::sqrt(squares) / sum};
   }
 
   std::string reason() const override {

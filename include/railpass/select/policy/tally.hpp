@@ -64,13 +64,13 @@ class tally {
     return result;
   }
 
-  std::optional<arm_posterior> posterior(int arm) const {
+  std::optional<time_estimate> posterior(int arm) const {
     const std::vector<double> all = means();
     for (std::size_t a = 0; a < priors_.size(); ++a) {
       if (priors_[a].arm != arm) continue;
       if (samples(a) == 0 && priors_[a].measured_only) return std::nullopt;
-      if (samples(a) < 2) return arm_posterior{all[a], priors_[a].spread};
-      return arm_posterior{all[a], std::sqrt(sums(a).variance() / (samples(a) - 1))};
+      if (samples(a) < 2) return time_estimate{all[a], priors_[a].spread};
+      return time_estimate{all[a], std::sqrt(sums(a).variance() / (samples(a) - 1))};
     }
     return std::nullopt;
   }
@@ -99,7 +99,7 @@ class constant_policy : public policy {
     for (const arm_prior& p : arms()) result.push_back(p.arm == arm_ ? 1 : 0);
     return result;
   }
-  std::optional<arm_posterior> posterior(int arm) const override { return tally_.posterior(arm); }
+  std::optional<time_estimate> posterior(int arm) const override { return tally_.posterior(arm); }
 
  private:
   tally tally_;

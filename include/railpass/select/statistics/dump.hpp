@@ -6,6 +6,7 @@
 #pragma once
 
 #include "models/profile.hpp"
+#include "railpass/select/policy/time_estimate.hpp"
 #include "railpass/select/statistics/pairs.hpp"
 
 #include <algorithm>
@@ -15,13 +16,6 @@
 #include <vector>
 
 namespace railpass::select {
-
-/// An estimated time: the mean, and the standard deviation of its logarithm.
-struct belief_record {
-  double mean_s = 0;
-  double spread = 0;
-  friend bool operator==(const belief_record&, const belief_record&) = default;
-};
 
 /// The quantiles 10 %, 50 % and 90 % of times.
 struct time_quantiles {
@@ -43,8 +37,8 @@ struct arm_statistics {
   std::int64_t calls = 0;
   sampled_times times{};
   double time_s = 0;                         ///< each call counts the mean of the next samples
-  std::optional<belief_record> prior{};      ///< empty: no prediction
-  std::optional<belief_record> posterior{};  ///< empty: neither predicted nor measured
+  std::optional<time_estimate> prior{};      ///< empty: no prediction
+  std::optional<time_estimate> posterior{};  ///< empty: neither predicted nor measured
   double probability = 0;                    ///< of being chosen by the next calls
   double exploration_cost_s = 0;       ///< time lost against the incumbent by trials; < 0: won
   std::optional<pair_record> pairs{};  ///< against native; empty: never compared

@@ -61,7 +61,7 @@ class trial_policy : public policy {
 
   std::span<const arm_prior> arms() const override { return tally_.arms(); }
   std::vector<double> probabilities() const override { return probability_; }
-  std::optional<arm_posterior> posterior(int arm) const override { return tally_.posterior(arm); }
+  std::optional<time_estimate> posterior(int arm) const override { return tally_.posterior(arm); }
 
  protected:
   /// Called after all wanted measurements: asks for more with want(), or chooses.
