@@ -65,17 +65,16 @@ inline double strided_burst_s(const cost_query& q, const routes& r, std::int64_t
 }
 
 /// An algorithm for equal blocks that serves `op`, whose lengths only pairs of ranks know: in each
-/// call the ranks first learn how long the longest block is, along a binomial tree, and make all
-/// blocks as long.
-/// Source: Fan et al.: Optimizing the Bruck algorithm for non-uniform all-to-all communication,
-/// HPDC 2022, doi:10.1145/3502181.3531468.
+/// call the ranks first learn how long the longest block is, by dissemination, and make all blocks
+/// as long. Source: Fan et al.: Optimizing the Bruck algorithm for non-uniform all-to-all
+/// communication, HPDC 2022, doi:10.1145/3502181.3531468.
 template <const algorithm& Equal>
 constexpr algorithm padded(collective op) {
   algorithm a = serving(op, Equal);
   a.needs.longest_block = true;
   a.cost_s = [](const cost_query& q, const parameters& values) {
     const routes question(q, 2 * sizeof(std::int64_t));
-    return 2 * knomial_depth_s(q.num_ranks, 2, question) +
+    return dissemination_s(q.num_ranks, question) +
            2 * q.num_ranks * q.machine.copy.time_s(q.bytes / q.num_ranks) + Equal.cost_s(q, values);
   };
   return a;

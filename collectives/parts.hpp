@@ -238,6 +238,14 @@ struct routes {
   }
 };
 
+/// Each rank learns from all other ranks: in the first round from the rank before it, then from
+/// ranks at twice the distance.
+inline double dissemination_s(int num_ranks, const routes& r) {
+  double total_s = 0;
+  for (int distance = 1; distance < num_ranks; distance *= 2) total_s += r.exchange_s(distance);
+  return total_s;
+}
+
 /// When the last rank of a k-nomial tree gets a message that the root has at time 0. The last rank
 /// is the one whose path has the largest sum of hops and waits for earlier children. In base
 /// `radix`, each digit other than 0 of a rank is a hop, and the digit counts the siblings served

@@ -30,10 +30,7 @@ inline schedule build_dissemination(const shape& s, const parameters&) {
 }
 
 inline double cost_dissemination(const cost_query& q, const parameters&) {
-  const routes r(q, 1);
-  double total_s = 0;
-  for (int distance = 1; distance < q.num_ranks; distance *= 2) total_s += r.exchange_s(distance);
-  return total_s;
+  return dissemination_s(q.num_ranks, routes(q, 1));
 }
 
 inline constexpr algorithm dissemination{.op = collective::barrier,

@@ -63,7 +63,7 @@ int joint_lockstep::begin_context(int context, select::plan_message message) {
   return MPI_SUCCESS;
 }
 
-// ---- small messages along a tree
+// ---- small messages
 
 namespace {
 
@@ -87,15 +87,18 @@ template <class Combine>
 int joint_lockstep::reduce_to_all(std::span<std::uint64_t> words, std::string_view doing,
                                   const Combine& combine) {
   const std::span mine = std::span(agreed_).first(words.size());
-  const std::span childs = std::span(childs_).first(words.size());
+  const std::span others = std::span(others_).first(words.size());
   std::ranges::copy(words, mine.begin());
   int code = MPI_SUCCESS;
-  for (int i = 0; i < tree_.num_children() && code == MPI_SUCCESS; ++i) {
-    code = receive_from(tree_.child(i), as_sent(childs), doing);
-    std::ranges::transform(mine, childs, mine.begin(), combine);
+  for (int distance = 1; distance < num_ranks_ && code == MPI_SUCCESS; distance *= 2) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int from = wrap(rank_ - distance, num_ranks_);
+    code = start_receive(from, as_sent(others), request);
+    if (code == MPI_SUCCESS)
+      code = send_to(wrap(rank_ + distance, num_ranks_), as_sent(mine), doing);
+    if (code == MPI_SUCCESS) code = end_receive(from, request, doing);
+    std::ranges::transform(mine, others, mine.begin(), combine);
   }
-  if (code == MPI_SUCCESS && rank_ > 0) code = send_to(tree_.parent(), as_sent(mine), doing);
-  if (code == MPI_SUCCESS) code = hand_down(as_sent(mine), doing);
   if (code != MPI_SUCCESS) leave_others();
   std::ranges::copy(mine, words.begin());
   return code;
@@ -121,10 +124,16 @@ int joint_lockstep::send_to(int peer, std::span<std::int32_t> words, std::string
 
 int joint_lockstep::receive_from(int peer, std::span<std::int32_t> words, std::string_view doing) {
   MPI_Request request = MPI_REQUEST_NULL;
+  if (const int failure = start_receive(peer, words, request)) return failure;
+  return end_receive(peer, request, doing);
+}
+
+int joint_lockstep::start_receive(int peer, std::span<std::int32_t> words, MPI_Request& request) {
+  return lane_->irecv(words.data(), int(words.size()), peer, base_lane::plan_tag, &request);
+}
+
+int joint_lockstep::end_receive(int peer, MPI_Request& request, std::string_view doing) {
   MPI_Status status;
-  if (const int failure =
-          lane_->irecv(words.data(), int(words.size()), peer, base_lane::plan_tag, &request))
-    return failure;
   const awaited_peer sender{.rank = peer, .receives = 1};
   return wait_for(request, status, doing, &sender);
 }

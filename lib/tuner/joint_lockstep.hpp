@@ -180,11 +180,15 @@ class joint_lockstep {
   // From rank 0 to all ranks, with a tag of its own, which messages of failed schedules do not
   // have. The words live until the messages have left, even after a failure.
   int hand_down(std::span<std::int32_t> words, std::string_view doing);
-  // Replaces the words by what `combine` makes of all ranks' words.
+  // Replaces the words by what `combine` makes of all ranks' words. By dissemination: in the round
+  // of `distance`, a rank learns what up to 2 `distance` ranks say. Words of some ranks count twice
+  // where the number of ranks is not a power of two.
   template <class Combine>
   int reduce_to_all(std::span<std::uint64_t> words, std::string_view doing, const Combine& combine);
   int send_to(int peer, std::span<std::int32_t> words, std::string_view doing);
   int receive_from(int peer, std::span<std::int32_t> words, std::string_view doing);
+  int start_receive(int peer, std::span<std::int32_t> words, MPI_Request& request);
+  int end_receive(int peer, MPI_Request& request, std::string_view doing);
   [[gnu::noinline]] void note_next(collective op);
   void note_merge(int code, bool mismatch);
   void hear();
@@ -214,7 +218,7 @@ class joint_lockstep {
   select::plan_message plan_{};  // the last first plan; MPI may write to it after a failure
   failure_words words_;
   select::tree_position tree_;
-  std::array<std::uint64_t, most_agreed> agreed_{}, childs_{};
+  std::array<std::uint64_t, most_agreed> agreed_{}, others_{};
   told_calls told_;
   std::string why_unlike_;
 };

@@ -143,14 +143,21 @@ int session::run_planned(const call& c) {
   return run_chosen(key, {key.packed(), arms_[c.op].waits}, c, nullptr);
 }
 
+int session::ask_size(const call& c, asked_size& all) {
+  std::array<std::uint64_t, 2> largest{std::uint64_t(own_bytes_of(c, rank_, num_ranks_)),
+                                       std::uint64_t(longest_block_of(c, num_ranks_))};
+  const double began_s = process_.clock()();
+  const int failure = joint_.find_largest(largest);
+  all = {.bytes = std::int64_t(largest[0]),
+         .longest_block = std::int64_t(largest[1]),
+         .took_s = process_.clock()() - began_s};
+  return failure;
+}
+
 // All ranks learn the size here, so the size may decide as in calls whose size all ranks know.
 int session::run_sized(const call& c, select::context_key key) {
-  asked_size asked{.bytes = own_bytes_of(c, rank_, num_ranks_)};
-  const double began_s = process_.clock()();
-  auto largest = std::uint64_t(asked.bytes);
-  if (const int failure = joint_.find_largest({&largest, 1})) return raise(c, failure);
-  asked.bytes = std::int64_t(largest);
-  asked.took_s = process_.clock()() - began_s;
+  asked_size asked;
+  if (const int failure = ask_size(c, asked)) return raise(c, failure);
   key.size_class = asked.bytes < settings_.min_bytes ? select::context_key::below_least
                                                      : select::size_class_of(asked.bytes);
   return run_chosen(key, key, c, &asked);
@@ -168,7 +175,7 @@ int session::run_sized(const call& c, select::context_key key) {
   const arm& a = how.pinned ? *how.pinned : how.arms[chosen.arm];
   if (key.policy == 0 && !how.pinned && c.message_bytes <= short_message_bytes)
     recent_.keep(c, rank_, id);
-  return is_watched(chosen) ? run_watched(c, a, chosen, asked) : run_arm(c, a);
+  return is_watched(chosen) ? run_watched(c, a, chosen, asked) : run_arm(c, a, asked);
 }
 
 // In a call with another root: assumes that all blocks are as long as this rank's block.
@@ -254,7 +261,7 @@ int session::run_watched(const call& c, const arm& a, const select::timed_call& 
   if (chosen.timed) prepare_timed(known, c, a);
   const long given_before = chosen.watches_core ? times_core_given() : 0;
   const double came_s = process_.clock()();
-  const int code = known.is_ready ? run_ready(c, known) : run_arm(c, a);
+  const int code = known.is_ready ? run_ready(c, known) : run_arm(c, a, asked);
   const double ended_s = process_.clock()();
   // Asking is part of the call; the time between asking and the arm belongs to learning.
   const double started_s = asked ? came_s - asked->took_s : came_s, seconds = ended_s - started_s;
@@ -321,25 +328,27 @@ const arm& session::arm_for(const call& c, const arm& a) const {
 // Where padded blocks would need much more memory than blocks of the lengths that the call has, the
 // MPI library runs the call: all ranks decide by the same words. The padded copies of input and
 // output count as scratch memory.
-int session::pad_blocks(const call& c, const arm*& runs) {
+int session::pad_blocks(const call& c, const arm*& runs, const asked_size* asked) {
   constexpr std::int64_t most_growth = 8, always_fits = 64 * 1024;
-  std::array<std::uint64_t, 2> largest{std::uint64_t(longest_block_of(c, num_ranks_)),
-                                       std::uint64_t(own_bytes_of(c, rank_, num_ranks_))};
-  if (const int failure = joint_.find_largest(largest)) return failure;
+  asked_size of_call;
+  if (asked)
+    of_call = *asked;
+  else if (const int failure = ask_size(c, of_call))
+    return failure;
   const own_float_environment own;
-  padded_bytes_ = call_buffers::padded_bytes(std::int64_t(largest[0]));
+  padded_bytes_ = call_buffers::padded_bytes(of_call.longest_block);
   const double all = double(padded_bytes_) * num_ranks_;
-  if (all > std::max(double(always_fits), double(most_growth) * double(largest[1])) ||
+  if (all > std::max(double(always_fits), double(most_growth) * double(of_call.bytes)) ||
       2 * all + runs->base->scratch.bytes(all, double(padded_bytes_)) >
           double(settings_.scratch_limit))
     runs = &arms_[c.op].arms[select::native_arm];
   return MPI_SUCCESS;
 }
 
-[[gnu::hot]] int session::run_arm(const call& c, const arm& a) {
+[[gnu::hot]] int session::run_arm(const call& c, const arm& a, const asked_size* asked) {
   const arm* chosen = &arm_for(c, a);
   if (chosen->base->needs.longest_block)
-    if (const int failure = pad_blocks(c, chosen)) return raise(c, failure);
+    if (const int failure = pad_blocks(c, chosen, asked)) return raise(c, failure);
   const arm& runs = *chosen;
   last_arm_ = &runs;
   if (runs.base->is_native()) return leave_to_mpi(c);

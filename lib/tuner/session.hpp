@@ -156,11 +156,14 @@ class session final : slot_tenant {
   // Gets the first plan from rank 0 and takes it over. Returns an MPI error code.
   [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c,
                                       std::int64_t bytes);
-  // The result of asking all ranks for the size of the call, and the time of asking.
+  // The result of asking all ranks of an all_to_allv or all_to_allw, and the time of asking.
   struct asked_size {
-    std::int64_t bytes = 0;
+    std::int64_t bytes = 0;  // of the rank that sends or receives the most
+    std::int64_t longest_block = 0;
     double took_s = 0;
   };
+  // Collective. Returns an MPI error code.
+  int ask_size(const call& c, asked_size& all);
   [[gnu::noinline]] int run_sized(const call& c, select::context_key key);
   int run_chosen(const select::context_key& key, const select::context_id& id, const call& c,
                  const asked_size* asked);
@@ -171,9 +174,10 @@ class session final : slot_tenant {
   std::int64_t bytes_to_expect(const call& c) const;
   void watch_own_time(const select::timed_call& chosen, double seconds);
   // For an arm that needs the longest block: determines padded_bytes_, or makes `runs` native.
-  // Collective. Returns an MPI error code.
-  [[gnu::noinline]] int pad_blocks(const call& c, const arm*& runs);
-  int run_arm(const call& c, const arm& a);
+  // `asked` is null if the ranks have not been asked in this call. Collective. Returns an MPI error
+  // code.
+  [[gnu::noinline]] int pad_blocks(const call& c, const arm*& runs, const asked_size* asked);
+  int run_arm(const call& c, const arm& a, const asked_size* asked = nullptr);
   int run_on_host(const call& c, const arm& a);
   // The physical rank that is the schedule's first rank.
   int first_of(const call& c) const;

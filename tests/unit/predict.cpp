@@ -248,6 +248,23 @@ TEST_CASE("what a merge is expected to cost: its messages one after the other, o
   CHECK(select::expected_merge_costs(m, 1, 1).spread_s == 0);
 }
 
+TEST_CASE("asking all ranks takes one latency each time the number of ranks doubles") {
+  const machine_model m = cluster_profile().machine;
+  constexpr double words_bytes = 2 * sizeof(std::int64_t);
+  for (const auto& [p, rounds] : {std::pair{2, 1}, {3, 2}, {16, 4}, {17, 5}}) {
+    const double asking_s = rounds * m.across_nodes.exchange_s(words_bytes);
+    CHECK(select::expected_merge_costs(m, p, 1).ask_s == Approx(asking_s));
+    constexpr double bytes = 1 << 20;
+    const cost_query q{.machine = m, .num_ranks = p, .bytes = bytes};
+    const auto cost_s = [&](collective op) {
+      return find_algorithm(op, "bruck")->cost_s(q, parameters{2});
+    };
+    CHECK(cost_s(collective::all_to_allv) ==
+          Approx(cost_s(collective::all_to_all) + asking_s + 2 * p * m.copy.time_s(bytes / p)));
+  }
+  CHECK(select::expected_merge_costs(m, 1, 1).ask_s == 0);
+}
+
 TEST_CASE(
     "between two crossovers no arm is better than the one named, and at each the new one is") {
   const profile p = cluster_profile();

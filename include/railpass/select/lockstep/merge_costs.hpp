@@ -16,7 +16,7 @@ namespace railpass::select {
 struct merge_costs {
   double spread_s = 8e-6;
   double at_once_s = 30e-6;
-  double ask_s = 10e-6;  ///< asking all ranks for one number
+  double ask_s = 10e-6;  ///< asking all ranks for two numbers
 };
 
 /// The expected costs on a machine.
@@ -32,7 +32,7 @@ inline merge_costs expected_merge_costs(const machine_model& machine, int num_ra
   const int others = at_once.num_children() - at_once.height();
   return {.spread_s = 2 * spread.height() * overheads_s,
           .at_once_s = 2 * at_once.height() * link.one_way_s(report_bytes) + others * overheads_s,
-          .ask_s = 2 * spread.height() * link.one_way_s(sizeof(std::int64_t))};
+          .ask_s = spread.height() * link.exchange_s(2 * sizeof(std::int64_t))};
 }
 
 /// Measures how much longer calls take beside a synchronisation that is spread over them. If ranks
