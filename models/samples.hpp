@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace railpass {
@@ -88,7 +89,7 @@ struct sample_set {
 struct bench_result {
   std::string collective{};
   std::int64_t bytes = 0;
-  std::string arm{};  ///< "native", "tuned" or an arm's name
+  std::string arm{};  ///< "native", "tuned", "native:ALGORITHM[:SEGMENT]" or an arm's name
   double median_s = 0;
   double p90_s = 0;
   std::int64_t runs = 0;
@@ -103,6 +104,18 @@ struct bench_result {
   /// the ratio to native of each launch, on which the intervals are based.
   std::vector<double> launch_medians_s{};
   std::vector<double> launch_ratios{};
+};
+
+/// Whether an arm of a bench is an algorithm of the MPI library's own that the bench forced. Such
+/// an arm has no schedule, and no call of railpass can take it.
+inline bool is_own_algorithm(std::string_view arm) { return arm.starts_with("native:"); }
+
+/// An algorithm of the MPI library's own that a bench could force.
+struct own_algorithm {
+  std::string collective{};
+  std::string name{};       ///< the library's: "binomial"
+  std::int64_t number = 0;  ///< the library's
+  friend bool operator==(const own_algorithm&, const own_algorithm&) = default;
 };
 
 /// The promise for a converged call, compared with another call that takes `other_s`. The 95 %
@@ -143,6 +156,7 @@ struct bench_results {
   std::map<std::string, std::string> notes{};  ///< more about the environment
   std::vector<bench_result> results{};
   std::vector<learning_result> learning{};
+  std::vector<own_algorithm> own_algorithms{};  ///< those that were forced
 };
 
 }  // namespace railpass

@@ -11,7 +11,7 @@ namespace railpass::internal::files {
 inline void visit(auto& v, is<bench_result> auto& r) {
   v("collective", r.collective, nonempty);
   v("bytes", r.bytes);
-  v({"arm", "an arm's name, native or tuned"}, r.arm, nonempty);
+  v({"arm", "an arm's name, native, native:ALGORITHM[:SEGMENT] or tuned"}, r.arm, nonempty);
   v("median_s", r.median_s, positive{});
   v({"p90_s", "90 % quantile of the runs"}, r.p90_s, positive{});
   v("runs", r.runs, whole{.low = 1});
@@ -47,6 +47,12 @@ inline void visit(auto& v, is<learning_result> auto& l) {
   v("best_worst_call_s", l.best_worst_call_s, positive{});
 }
 
+inline void visit(auto& v, is<own_algorithm> auto& a) {
+  v("collective", a.collective, nonempty);
+  v({"name", "the MPI library's name"}, a.name, nonempty);
+  v({"number", "the MPI library's number"}, a.number);
+}
+
 template <>
 inline constexpr document_format format_for<bench_results>{"railpass bench", 1,
                                                            "Results of railpass bench"};
@@ -65,6 +71,9 @@ inline void visit(auto& v, is<bench_results> auto& b) {
   });
   v("results", b.results);
   v({"learning", "first calls of a new communicator (--learning)"}, b.learning);
+  visit_if(!b.own_algorithms.empty(), v,
+           {"own_algorithms", "the MPI library's own algorithms, if any was measured"},
+           b.own_algorithms);
 }
 
 }  // namespace railpass::internal::files

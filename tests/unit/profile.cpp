@@ -95,7 +95,8 @@ bench_results example_bench() {
                                 .ratio_to_best = 1.24,
                                 .worst_call_s = 0.02,
                                 .best_median_s = 0.004,
-                                .best_worst_call_s = 0.007}}};
+                                .best_worst_call_s = 0.007}},
+                  .own_algorithms = {{.collective = "broadcast", .name = "chain", .number = 2}}};
   b.results = {{.collective = "broadcast",
                 .bytes = 65536,
                 .arm = "native",

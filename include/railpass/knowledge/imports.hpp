@@ -54,11 +54,12 @@ inline run_record record_of(const select::statistics_dump& dump) {
   return run;
 }
 
-/// Tuned calls are a mixture of arms, so they are left out.
+/// Tuned calls are a mixture of arms, and no call can take the MPI library's own algorithms: both
+/// are left out.
 inline run_record record_of(const bench_results& bench) {
   run_record run{.machine = bench.machine_id, .ended_at = bench.measured_at};
   for (const bench_result& r : bench.results) {
-    if (r.arm == "tuned") continue;
+    if (r.arm == "tuned" || is_own_algorithm(r.arm)) continue;
     const auto op = find_collective(r.collective);
     const problem of{.collective = r.collective,
                      .operation = std::string(select::operation_class_names[std::size_t(

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Open MPI's component tuned: https://docs.open-mpi.org, "Tuning collectives". Read in the sources
+// of 4.1.4, 5.0.9 and the main branch of August 2026.
+#include "lib/libraries/library.hpp"
+#include "railpass/base/names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <sstream>
+
+namespace railpass::internal::libraries {
+namespace {
+
+// What keeps rules of a collective from being right.
+enum class trouble {
+  none,
+  no_size,     // the library chooses without looking at the size
+  other_size,  // by a size that is not the message's
+  ranks_may_differ
+};
+
+struct line {
+  collective op;
+  std::string_view name;
+  int number;  // in files of rules
+  trouble what = trouble::none;
+  // Algorithms that keep the order of the operands: the library follows a rule whatever the
+  // operation is. Sources: coll_base_<collective>.c.
+  std::array<std::string_view, 4> in_order{};
+};
+
+constexpr std::array lines{
+    line{collective::all_gather, "allgather", 0},
+    line{collective::all_gatherv, "allgatherv", 1, trouble::other_size},
+    line{collective::all_reduce,
+         "allreduce",
+         2,
+         trouble::none,
+         {"basic_linear", "nonoverlapping", "recursive_doubling", "rabenseifner"}},
+    line{collective::all_to_all, "alltoall", 3},
+    line{collective::all_to_allv, "alltoallv", 4, trouble::no_size},
+    line{collective::barrier, "barrier", 6},
+    line{collective::broadcast, "bcast", 7},
+    line{collective::exscan, "exscan", 8, trouble::other_size},
+    line{collective::gather, "gather", 9, trouble::ranks_may_differ},
+    line{collective::reduce,
+         "reduce",
+         11,
+         trouble::none,
+         {"linear", "in-order_binary", "rabenseifner"}},
+    line{collective::reduce_scatter, "reduce_scatter", 12, trouble::none, {"non-overlapping"}},
+    line{collective::reduce_scatter_block,
+         "reduce_scatter_block",
+         13,
+         trouble::none,
+         {"basic_linear"}},
+    line{collective::scan, "scan", 14, trouble::other_size},
+    line{collective::scatter, "scatter", 15, trouble::ranks_may_differ},
+};
+
+const line* line_of(collective op) {
+  const auto found = std::ranges::find(lines, op, &line::op);
+  return found == lines.end() ? nullptr : &*found;
+}
+
+std::string algorithm_variable_of(collective op) {
+  const line* const l = line_of(op);
+  return l ? "coll_tuned_" + std::string(l->name) + "_algorithm" : "";
+}
+
+std::string segment_variable_of(collective op) {
+  const std::string variable = algorithm_variable_of(op);
+  return variable.empty() ? "" : variable + "_segmentsize";
+}
+
+std::vector<own_algorithm> algorithms(collective op, const algorithm_variable& variable,
+                                      std::string_view) {
+  std::vector<own_algorithm> found;
+  for (const auto& [number, name] : variable.values)
+    if (number > 0)  // 0: none is forced
+      found.push_back({std::string(railpass::name_of(op)), name, number});
+  return found;
+}
+
+std::string why_not(collective op, const own_algorithm& algorithm, const bench_results&,
+                    bool commutative) {
+  const line* const l = line_of(op);
+  if (!l) return "the component tuned has no rules for it";
+  switch (l->what) {
+    case trouble::no_size:
+      return "a rule would hold for all sizes";
+    case trouble::other_size:
+      return "Open MPI compares rules with another size than the message's";
+    case trouble::ranks_may_differ:
+      return "ranks may read different sizes from their arguments, and would follow different "
+             "rules";
+    default:
+      break;
+  }
+  if (traits_of(op).reduces && !commutative &&
+      std::ranges::find(l->in_order, algorithm.name) == l->in_order.end())
+    return "Open MPI would take it also for operations that are not commutative (see "
+           "--commutative)";
+  return {};
+}
+
+// A later row replaces the earlier one from its size on.
+struct row {
+  std::int64_t from_bytes;
+  const rule* what;  // null: the default
+};
+
+std::vector<row> rows_of(collective op, const std::vector<rule>& rules) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+  std::vector<row> rows;
+  if (op == collective::barrier) return {{0, &rules.front()}};
+  for (const rule& r : rules) {
+    if (r.from_bytes > largest) break;
+    if (rows.empty() && r.from_bytes > 0) rows.push_back({0, nullptr});
+    if (!rows.empty() && rows.back().from_bytes == r.from_bytes) rows.pop_back();
+    rows.push_back({r.from_bytes, &r});
+    rows.push_back({std::min(largest, r.to_bytes) + 1, nullptr});
+  }
+  return rows;
+}
+
+void write_row(std::ostream& text, const row& r) {
+  text << r.from_bytes;
+  if (r.what)
+    text << ' ' << r.what->algorithm.number << " 0 " << r.what->segment_bytes << "  # "
+         << r.what->algorithm.name << '\n';
+  else
+    text << " 0 0 0  # the default\n";
+}
+
+void write_collective(std::ostream& text, const rules_of_collective& of) {
+  const line& l = *line_of(of.op);
+  // Communicators follow the rules of the largest number of ranks that is not above theirs.
+  std::size_t blocks = 0;
+  for (std::size_t i = 0; i < of.ranks.size(); ++i)
+    blocks +=
+        i + 1 < of.ranks.size() && of.ranks[i + 1].num_ranks == of.ranks[i].num_ranks + 1 ? 1 : 2;
+  text << '\n' << l.number << "  # " << l.name << '\n' << blocks << "  # numbers of ranks\n";
+  for (std::size_t i = 0; i < of.ranks.size(); ++i) {
+    const rules_of_ranks& here = of.ranks[i];
+    const std::vector<row> rows = rows_of(of.op, here.rules);
+    text << here.num_ranks << "  # ranks\n" << rows.size() << "  # sizes\n";
+    for (const row& r : rows) write_row(text, r);
+    if (i + 1 == of.ranks.size() || of.ranks[i + 1].num_ranks > here.num_ranks + 1)
+      text << here.num_ranks + 1 << "  # ranks and more\n1  # size\n0 0 0 0  # the default\n";
+  }
+}
+
+rules_file write(const rule_set& rules, std::string_view) {
+  rules_file file;
+  file.settings = {"OMPI_MCA_coll_tuned_use_dynamic_rules=1",
+                   "OMPI_MCA_coll_tuned_dynamic_rules_filename={file}"};
+  file.limits = {
+      "Placement: the rules hold for each communicator of these numbers of ranks, however its "
+      "ranks "
+      "are placed on nodes.",
+      "Messages above 2 GiB take the default."};
+  if (rules.largest_num_hosts > 1) {
+    file.settings.push_back("OMPI_MCA_coll_han_priority=0");
+    file.limits.push_back(
+        "HAN: from Open MPI 5 on the component han takes the calls of communicators on several "
+        "nodes before tuned does. coll_han_priority=0 gives all these calls to tuned, also where "
+        "this file has no rule. Compare both settings with your program.");
+  }
+  std::ostringstream text;
+  text << "# Rules of Open MPI's component tuned, by railpass export.\n# " << rules.mpi_library
+       << '\n';
+  for (const std::string& source : rules.sources) text << "# " << source << '\n';
+  text << "# Settings:\n";
+  for (const std::string& setting : file.settings) text << "#   " << setting << '\n';
+  for (const std::string& limit : file.limits) text << "# " << limit << '\n';
+  text << '\n' << rules.collectives.size() << "  # collectives\n";
+  for (const rules_of_collective& of : rules.collectives) write_collective(text, of);
+  file.text = std::move(text).str();
+  return file;
+}
+
+constexpr std::pair<const char*, const char*> environment[] = {
+    {"OMPI_MCA_coll_tuned_use_dynamic_rules", "1"}};
+
+}  // namespace
+
+const mpi_library openmpi_library{
+    .name = "openmpi",
+    .full = "Open MPI",
+    .is = [](std::string_view mark) { return mark.starts_with("Open MPI"); },
+    .environment = environment,
+    // Before han (from Open MPI 5 on), which has no such variables.
+    .communicator_info = {"ompi_comm_coll_preference", "tuned"},
+    .algorithm_variable_of = algorithm_variable_of,
+    .segment_variable_of = segment_variable_of,
+    .reads_file = false,
+    .algorithms = algorithms,
+    .why_not = why_not,
+    .write = write};
+
+}  // namespace railpass::internal::libraries
