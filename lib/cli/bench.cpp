@@ -11,6 +11,7 @@
 #include "lib/measure/workload.hpp"
 #include "lib/runtime/settings_in_force.hpp"
 #include "lib/tune/command.hpp"
+#include "railpass/base/names.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/version.hpp"
 
@@ -49,6 +50,34 @@ struct request {
   double budget_s = 60;
 };
 
+void check_own_arm(const std::string& name) {
+  try {
+    libraries::parse_own_arm(name);
+  } catch (const error& wrong) {
+    throw usage_error(std::string("--arms: ") + wrong.what());
+  }
+}
+
+bool wants_own_algorithms(const request& r) {
+  return std::ranges::any_of(r.arms, [](const std::string& arm) { return is_own_algorithm(arm); });
+}
+
+// The arms native:ALGORITHM that no collective of the request has.
+void check_own_algorithms(const request& r, const measure::own_algorithms& own) {
+  for (const std::string& name : r.arms) {
+    if (!is_own_algorithm(name)) continue;
+    const std::string wanted = libraries::parse_own_arm(name).name;
+    std::vector<std::string> known;
+    for (const collective op : r.ops)
+      for (const own_algorithm& a : own.of(op)) known.push_back(a.name);
+    if (known.empty())
+      throw usage_error("--arms '" + name +
+                        "': the MPI library lets no algorithm of these collectives be forced");
+    if (wanted != "all" && std::ranges::find(known, wanted) == known.end())
+      throw usage_error("--arms '" + name + "': " + expected_one_of(wanted, known));
+  }
+}
+
 // Everything that can be wrong is found before MPI is initialised.
 request parse(const options& o) {
   request r;
@@ -60,6 +89,10 @@ request parse(const options& o) {
     if (std::find(r.arms.begin(), r.arms.end(), name) != r.arms.end()) continue;
     r.arms.push_back(name);
     if (name == "native" || name == "tuned") continue;
+    if (is_own_algorithm(name)) {
+      check_own_arm(name);
+      continue;
+    }
     // An arm must be one of some collective; where it is not, it is not measured.
     std::optional<usage_error> wrong;
     bool known = false;
@@ -84,7 +117,8 @@ std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_rank
 
 // The measurements at each size; equal on all ranks, as the profile is rank 0's.
 std::vector<measure::cell_request> cells_of(const request& r, const options& o,
-                                            const measure::job& j, const profile* knowledge) {
+                                            const measure::job& j, const profile* knowledge,
+                                            const measure::own_algorithms* own) {
   std::vector<measure::cell_request> cells;
   for (const collective op : r.ops)
     for (const std::int64_t size : r.sizes) {
@@ -94,7 +128,8 @@ std::vector<measure::cell_request> cells_of(const request& r, const options& o,
       cells.push_back({.op = op,
                        .bytes = bytes,
                        .root = o.root,
-                       .contestants = measure::contestants_of(r.arms, op, bytes, j, knowledge),
+                       .contestants = measure::contestants_of(r.arms, op, bytes, j, knowledge, own),
+                       .own = own,
                        .learning = o.learning,
                        .round_time = o.clock == "round_time"});
       if (cells.back().contestants.empty())
@@ -165,9 +200,12 @@ int start(const options& o, const CLI::App& app) {
 
 int run(const options& o) {
   const request wanted = parse(o);
+  if (wants_own_algorithms(wanted)) measure::own_algorithms::prepare();
   return run_job([&](const measure::job& j) {
     if (j.num_ranks < 2) throw usage_error("expected at least 2 ranks: mpirun -n 2 railpass bench");
     check_root(o.root, j.num_ranks);
+    std::optional<measure::own_algorithms> own;
+    if (wants_own_algorithms(wanted)) check_own_algorithms(wanted, own.emplace(j));
     std::optional<profile> knowledge;
     std::string profile_text;
     bench_results all = measure::begin_bench(j);
@@ -196,7 +234,8 @@ int run(const options& o) {
     {
       report::progress_bar bar("bench", j.rank == 0);
       measure::measure_cells(
-          j, cells_of(wanted, o, j, knowledge ? &*knowledge : nullptr), wanted.budget_s, all,
+          j, cells_of(wanted, o, j, knowledge ? &*knowledge : nullptr, own ? &*own : nullptr),
+          wanted.budget_s, all,
           [&](double fraction, const std::string& doing) { bar.show(fraction, doing); },
           [&](const measure::cell_request& cell, const measure::cell_result& result) {
             const std::string title = measure::title_of(std::string(name_of(cell.op)), cell.bytes);
@@ -231,6 +270,8 @@ const verb bench_verb{
     "  railpass bench --launches 6 -np 4 --bytes 64KiB --json bench.json\n"
     "  mpirun -n 4 railpass bench --bytes 64KiB,1MiB --budget 60s --json bench.json\n"
     "  mpirun -n 8 railpass bench --collectives broadcast --arms native,tuned,chain\n"
+    "  railpass bench --launches 6 -np 4 --arms native,native:all,native:all:32KiB --json "
+    "own.json\n"
     "  RAILPASS_PROFILE=profile.json mpirun -n 8 railpass bench --learning 100\n"
     "One run measures all arms in turn. With --launches N railpass starts the ranks N times and\n"
     "shows how launches differ. The exit status is 1 if a result was wrong.\n",
@@ -245,7 +286,9 @@ const verb bench_verb{
           .value_name("SIZES")
           .show_default();
       add_option(app, "--arms", o->arms,
-                 "native, tuned, or arms such as pipeline+segment_bytes=8KiB; default: all")
+                 "native, tuned, or arms such as pipeline+segment_bytes=8KiB; default: all of "
+                 "these. native:ALGORITHM[:SEGMENT]: the MPI library's call with one of its own "
+                 "algorithms; native:all: with each of them")
           .value_name("NAMES");
       add_option(app, "--budget", o->budget, "approximate time for all measurements")
           .value_name("TIME")

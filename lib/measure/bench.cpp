@@ -24,10 +24,35 @@ std::optional<arm> arm_named(collective op, const std::string& name) {
   }
 }
 
+// The MPI library's own algorithms that `arms` name.
+std::vector<contestant> own_contestants(const std::vector<std::string>& arms, collective op,
+                                        std::int64_t bytes, const own_algorithms& own) {
+  std::vector<contestant> all;
+  for (const std::string& name : arms) {
+    if (!is_own_algorithm(name)) continue;
+    const libraries::own_arm wanted = libraries::parse_own_arm(name);
+    // A segment as long as the message is the unsegmented algorithm again.
+    if (wanted.segment_bytes > 0 && (wanted.segment_bytes >= bytes || !own.has_segments(op)))
+      continue;
+    for (const own_algorithm& a : own.of(op)) {
+      if (wanted.name != "all" && wanted.name != a.name) continue;
+      std::string label = libraries::name_of({a.name, wanted.segment_bytes});
+      if (std::ranges::find(all, label, &contestant::label) != all.end()) continue;
+      all.push_back({.what = contestant::kind::own,
+                     .label = std::move(label),
+                     .own = a,
+                     .segment_bytes = wanted.segment_bytes,
+                     .asked_for = wanted.name != "all"});
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<contestant> contestants_of(const std::vector<std::string>& arms, collective op,
-                                       std::int64_t bytes, const job& j, const profile* knowledge) {
+                                       std::int64_t bytes, const job& j, const profile* knowledge,
+                                       const own_algorithms* own) {
   const std::int64_t unit_bytes = unit_bytes_of(op, bytes);
   // Where only pairs of ranks know lengths, none decides.
   const bool has_size = describe(op).lengths != block_lengths::of_pair;
@@ -79,6 +104,10 @@ std::vector<contestant> contestants_of(const std::vector<std::string>& arms, col
   std::stable_sort(all.begin(), all.end(), [](const contestant& a, const contestant& b) {
     return a.predicted_s < b.predicted_s;
   });
+  if (own) {
+    const std::vector<contestant> more = own_contestants(arms, op, bytes, *own);
+    all.insert(all.begin(), more.begin(), more.end());
+  }
   if (wants("tuned"))
     all.insert(all.begin(), {.what = contestant::kind::tuned, .label = "tuned", .asked_for = true});
   if (wants("native"))
@@ -114,6 +143,10 @@ void measure_cells(const job& j, std::vector<cell_request> cells, double budget_
     done += 1;
     all.results.insert(all.results.end(), result.rows.begin(), result.rows.end());
     all.learning.insert(all.learning.end(), result.learning.begin(), result.learning.end());
+    for (const contestant& c : cell.contestants)
+      if (c.what == contestant::kind::own &&
+          std::ranges::find(all.own_algorithms, c.own) == all.own_algorithms.end())
+        all.own_algorithms.push_back(c.own);
     const std::string key = std::string(name_of(cell.op)) + "/" + std::to_string(cell.bytes) + "/";
     all.notes[key + "repetitions"] = std::to_string(result.repetitions);
     if (cell.round_time) all.notes[key + "late_rounds"] = std::to_string(result.late_rounds);

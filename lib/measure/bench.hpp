@@ -19,9 +19,11 @@ namespace railpass::internal::measure {
 /// The contestants of a cell of whole_message_bytes() (workload.hpp): the MPI library's call, the
 /// tuned call, and the arms, in the order of predictions by `knowledge` or, if null, by generic
 /// constants. `arms` restricts them ("native", "tuned", names of arms that can run here); empty: no
-/// restriction. Equal on all ranks if the arguments are equal.
+/// restriction, but none of the MPI library's own algorithms. With `own` the arms may be
+/// "native:ALGORITHM[:SEGMENT]", too. Equal on all ranks if the arguments are equal.
 std::vector<contestant> contestants_of(const std::vector<std::string>& arms, collective op,
-                                       std::int64_t bytes, const job& j, const profile* knowledge);
+                                       std::int64_t bytes, const job& j, const profile* knowledge,
+                                       const own_algorithms* own = nullptr);
 
 /// The results of a bench on this machine before its first cell: where and when. Collective over
 /// MPI_COMM_WORLD; throws error on all ranks if the rails that RAILPASS_RAILS names are not there.

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -33,6 +34,8 @@ namespace {
 class own_communicator {
  public:
   own_communicator() { MPI_Comm_dup(MPI_COMM_WORLD, &comm_); }
+  /// Takes over a communicator.
+  explicit own_communicator(MPI_Comm comm) : comm_(comm) {}
   ~own_communicator() { MPI_Comm_free(&comm_); }
   own_communicator(const own_communicator&) = delete;
   own_communicator& operator=(const own_communicator&) = delete;
@@ -56,7 +59,12 @@ class cell {
         progress_(p),
         data_(j, r.op, r.bytes, r.root),
         begin_s_(steady_clock_s()) {
-    for (const contestant& c : r.contestants) runners_.push_back({.who = &c});
+    for (const contestant& c : r.contestants) {
+      runners_.push_back({.who = &c});
+      if (c.what != contestant::kind::own) continue;
+      const auto now = force(runners_.back());
+      runners_.back().comm = std::make_unique<own_communicator>(r.own->communicator());
+    }
   }
 
   cell_result measure() {
@@ -77,13 +85,22 @@ class cell {
     int stride = 1;               // takes part in one of `stride` repetitions
     int turns = 1;                // calls in each of these repetitions
     bool out = false;
+    std::unique_ptr<own_communicator> comm{};  // only for kind::own
   };
 
   std::string name() const {
     return std::string(name_of(request_.op)) + " " + format_bytes(request_.bytes);
   }
 
-  // Failures end the job, as MPI's error handlers do by default.
+  // MPI libraries read what is forced when a communicator is made, or in each call.
+  std::unique_ptr<own_algorithms::forced> force(const runner& r) const {
+    if (r.who->what != contestant::kind::own) return nullptr;
+    return std::make_unique<own_algorithms::forced>(*request_.own, request_.op, r.who->own,
+                                                    r.who->segment_bytes);
+  }
+
+  // Failures end the job, as MPI's error handlers do by default; except where an algorithm is
+  // forced.
   void call(const runner& r) {
     switch (r.who->what) {
       case contestant::kind::native:
@@ -94,6 +111,9 @@ class cell {
         break;
       case contestant::kind::pinned:
         call_tuned(pinned_.get(), pin(r));
+        break;
+      case contestant::kind::own:
+        if (run_native(data_.made_on(r.comm->get())) != MPI_SUCCESS) refused_ = true;
         break;
     }
   }
@@ -120,6 +140,7 @@ class cell {
 
   // Time of a call in a repetition; infinite if this rank was late.
   double time_of_round(const runner& r) {
+    const auto now = force(r);
     if (!clock_) return time_of([&] { call(r); });
     const double begin_s = clock_->begin_round();
     call(r);
@@ -144,21 +165,27 @@ class cell {
     for (runner& r : runners_) {
       progress_(0.3 * spent_s / request_.budget_s, name() + ", trying " + r.who->label);
       if (spent_s > request_.budget_s / 2 && !r.who->asked_for) {
-        leave_out(r, "the time was not enough; predicted " + format_seconds(r.who->predicted_s));
+        leave_out(r, r.who->what == contestant::kind::own ? "the time was not enough"
+                                                          : "the time was not enough; predicted " +
+                                                                format_seconds(r.who->predicted_s));
         continue;
       }
+      const auto now = force(r);
       data_.prepare();
       PMPI_Barrier(MPI_COMM_WORLD);
+      refused_ = false;
       call(r);
-      std::vector<double> seen{data_.is_right() ? 0.0 : 1.0, 0.0, 0.0};
+      std::vector<double> seen{data_.is_right() ? 0.0 : 1.0, refused_ ? 1.0 : 0.0, 0.0};
       if (r.who->what == contestant::kind::pinned &&
           mpi::last_arm(pinned_.get()) != name_of(r.who->pinned))
         seen[1] = 1;
       seen[2] = time_of([&] { call(r); });
       spent_s = agree(seen);
-      if (seen[0] > 0) result_.wrong.push_back(r.who->label);
+      if (seen[0] > 0 && seen[1] == 0) result_.wrong.push_back(r.who->label);
       if (seen[1] > 0)
-        leave_out(r, "cannot run here; the MPI library's own ran instead");
+        leave_out(r, r.who->what == contestant::kind::own
+                         ? "the MPI library refuses it here"
+                         : "cannot run here; the MPI library's own ran instead");
       else
         r.times.push_back(seen[2]);
     }
@@ -212,7 +239,8 @@ class cell {
         std::count_if(runners_.begin(), runners_.end(), [](const runner& r) { return !r.out; });
     for (runner& r : runners_) {
       if (r.out) continue;
-      const bool arm = r.who->what == contestant::kind::pinned;
+      const bool arm =
+          r.who->what == contestant::kind::pinned || r.who->what == contestant::kind::own;
       const double ratio = median(r.times) / best_s;
       r.turns = arm ? 1 : std::clamp(int(arms / 8), 1, 8);
       r.stride = arm && ratio > 1.25 ? std::clamp(int(std::min(100.0, 3 * ratio)), 3, 16) : 1;
@@ -260,7 +288,8 @@ class cell {
     });
     double best_arm_s = INFINITY;
     for (const runner& r : runners_)
-      if (!r.out && r.who->what != contestant::kind::tuned) {
+      if (!r.out &&
+          (r.who->what == contestant::kind::native || r.who->what == contestant::kind::pinned)) {
         const double m = median(r.times);
         if (m < best_arm_s) best_ = &r;
         best_arm_s = std::min(best_arm_s, m);
@@ -356,6 +385,7 @@ class cell {
   std::optional<global_clock> clock_;  // empty: calls start after a barrier
   std::vector<runner> runners_;
   const runner* best_ = nullptr;
+  bool refused_ = false;  // a call with a forced algorithm has returned an error
   cell_result result_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "collectives/registry.hpp"
 #include "lib/measure/job.hpp"
+#include "lib/measure/own_algorithms.hpp"
 #include "models/samples.hpp"
 #include "railpass/base/statistics.hpp"
 
@@ -15,14 +16,17 @@
 
 namespace railpass::internal::measure {
 
-/// A contestant: the MPI library's call, the tuned call, or one arm.
+/// A contestant: the MPI library's call, the tuned call, one arm, or the MPI library's call with
+/// one of its own algorithms.
 struct contestant {
-  enum class kind { native, tuned, pinned };
+  enum class kind { native, tuned, pinned, own };
   kind what = kind::native;
-  std::string label;       ///< name in the results
-  arm pinned{};            ///< only for kind::pinned
-  double predicted_s = 0;  ///< determines the order of the first calls of arms
-  bool asked_for = false;  ///< by the user: always measured
+  std::string label;               ///< name in the results
+  arm pinned{};                    ///< only for kind::pinned
+  own_algorithm own{};             ///< only for kind::own
+  std::int64_t segment_bytes = 0;  ///< only for kind::own; 0: the library's default
+  double predicted_s = 0;          ///< determines the order of the first calls of arms
+  bool asked_for = false;          ///< by the user: always measured
 };
 
 /// One collective at one size.
@@ -31,6 +35,7 @@ struct cell_request {
   std::int64_t bytes = 0;
   int root = 0;
   std::vector<contestant> contestants;
+  const own_algorithms* own = nullptr;  ///< required for kind::own
   double budget_s = 10;
   int learning = 0;         ///< number of first calls of a fresh context to measure; 0: none
   bool round_time = false;  ///< repetitions start at a common instant instead of after a barrier

@@ -102,3 +102,36 @@ TEST_CASE("cells are measured one after the other, each contestant in each") {
   CHECK(finished == cells.size());
   CHECK(all.results.size() == rows);
 }
+
+namespace {
+
+// Before MPI_Init.
+const bool own_algorithms_prepared = (measure::own_algorithms::prepare(), true);
+
+}  // namespace
+
+TEST_CASE("the MPI library's own algorithms are contestants") {
+  const measure::job j = measure::job_of_world();
+  if (j.num_ranks < 2 || !libraries::find(measure::machine_marks(1).mpi_library)) return;
+  const measure::own_algorithms own(j);
+  const std::vector<own_algorithm>& known = own.of(collective::broadcast);
+  REQUIRE(std::ranges::find(known, "binomial", &own_algorithm::name) != known.end());
+  const std::vector<measure::cell_request> cells{
+      {.op = collective::broadcast,
+       .bytes = 4096,
+       .contestants = measure::contestants_of(
+           {"native", "native:binomial", "native:all", "native:binomial:1024"},
+           collective::broadcast, 4096, j, nullptr, &own),
+       .own = &own}};
+  CHECK(cells[0].contestants.size() ==
+        1 + known.size() + (own.has_segments(collective::broadcast) ? 1 : 0));
+  bench_results all = measure::begin_bench(j);
+  measure::measure_cells(
+      j, cells, 0.2, all, [](double, const std::string&) {},
+      [&](const measure::cell_request&, const measure::cell_result& result) {
+        CHECK(result.wrong.empty());
+      });
+  CHECK(all.own_algorithms.size() == known.size());
+  CHECK(std::ranges::count(all.results, "native:binomial", &bench_result::arm) == 1);
+  REQUIRE(own_algorithms_prepared);
+}
