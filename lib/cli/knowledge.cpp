@@ -3,23 +3,21 @@
 #include "lib/files/files.hpp"
 #include "lib/report/knowledge_analysis.hpp"
 #include "lib/report/knowledge_page.hpp"
+#include "lib/report/knowledge_tables.hpp"
 #include "lib/report/table.hpp"
 #include "lib/runtime/settings_in_force.hpp"
 #include "lib/store/sources.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
-#include "railpass/knowledge/freeze.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <iostream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <set>
 #include <unistd.h>
@@ -48,24 +46,6 @@ struct options {
 void say(const std::vector<std::string>& problems) {
   for (const std::string& problem : problems)
     std::cerr << "railpass knowledge: " << printable(problem) << '\n';
-}
-
-std::string text_of(const fingerprint& m) {
-  return printable(
-      (m.cpu_model.empty() ? "unknown CPU" : m.cpu_model) + ", " +
-      (m.cores_per_host > 0 ? std::to_string(m.cores_per_host) + " cores" : "unknown cores") +
-      ", " + (m.mpi_library.empty() ? "unknown MPI library" : m.mpi_library) +
-      (m.num_hosts > 1 ? ", several hosts" : ", one host") +
-      (m.rails.empty() ? "" : ", rails " + m.rails));
-}
-
-ordered_json machine_json(const fingerprint& m) {
-  ordered_json j{{"num_hosts", m.num_hosts},
-                 {"cores_per_host", m.cores_per_host},
-                 {"cpu_model", m.cpu_model},
-                 {"mpi_library", m.mpi_library}};
-  if (!m.rails.empty()) j["rails"] = m.rails;
-  return j;
 }
 
 // "2.4 MiB"
@@ -100,7 +80,7 @@ int list(const options& o) {
       }
       list.push_back({{"place", location.string()},
                       {"folder", m.folder.filename().string()},
-                      {"machine_id", machine_json(m.machine)},
+                      {"machine_id", report::to_json(m.machine)},
                       {"runs", runs},
                       {"under_way", m.under_way},
                       {"contexts", m.contexts.size()},
@@ -108,7 +88,7 @@ int list(const options& o) {
                       {"bytes", m.file_bytes},
                       {"first_at", first_at},
                       {"last_at", last_at}});
-      lines.add({text_of(m.machine), std::to_string(runs), std::to_string(m.under_way),
+      lines.add({report::text_of(m.machine), std::to_string(runs), std::to_string(m.under_way),
                  std::to_string(m.contexts.size()), std::to_string(m.num_files),
                  size_text(m.file_bytes), first_at.substr(0, 10), last_at.substr(0, 10)});
     }
@@ -126,28 +106,6 @@ int list(const options& o) {
   }
   o.json.write(ordered_json{{"machines", list}, {"problems", problems}});
   return succeeded;
-}
-
-struct standing {
-  const knowledge::arm_experience* arm = nullptr;
-  knowledge::gain_over_native than_native{};
-};
-
-// The arm with the surest gain, or the smallest mean if native was never timed.
-standing best_of(const knowledge::experience& e) {
-  if (const auto [arm, gain] = knowledge::surest_gain(e); arm) return {arm, gain};
-  const auto native = std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm);
-  if (native != e.arms.end()) return {&*native};
-  const auto mean_of = [](const knowledge::arm_experience& a) { return a.times.mean_s; };
-  return {&*std::ranges::min_element(e.arms, {}, mean_of)};
-}
-
-std::string speedup_text(const standing& s) {
-  const auto& [gain, deviation] = s.than_native;
-  if (s.arm->arm == "native" || !deviation) return "-";
-  const double reach = 1.96 * *deviation;
-  return fixed(std::exp(gain), 2) + " (" + fixed(std::exp(gain - reach), 2) + " .. " +
-         fixed(std::exp(gain + reach), 2) + ")";
 }
 
 // Selects contexts as the options say.
@@ -204,11 +162,11 @@ int analyse(const options& o) {
     for (const store::machine_contents& m : found.machines) {
       const auto analysed = report::analyse_knowledge(wanted.of(m.contexts), how);
       if (analysed.empty()) continue;
-      text += text_of(m.machine) + " (" + printable(location.string()) + ")\n\n";
+      text += report::text_of(m.machine) + " (" + printable(location.string()) + ")\n\n";
       for (const report::analysed_group& g : analysed) {
         text += printable(g.title) + '\n' + screen().printed(g.problems, g.title) + '\n';
         if (!g.predictors.empty()) text += screen().printed(g.predictors, g.title) + '\n';
-        groups.push_back({{"machine_id", machine_json(m.machine)},
+        groups.push_back({{"machine_id", report::to_json(m.machine)},
                           {"title", g.title},
                           {"problems", g.problems.csv()},
                           {"predictors", g.predictors.empty() ? "" : g.predictors.csv()}});
@@ -225,57 +183,24 @@ int show(const options& o) {
     write_output(o.html, page_of(o));
     return succeeded;
   }
-  const filter is_wanted(o);
+  const filter wanted(o);
   ordered_json list = ordered_json::array();
   std::string text;
   std::vector<std::string> problems;
   for (const auto& [location, found] : everything(o.locations())) {
     problems.insert(problems.end(), found.problems.begin(), found.problems.end());
     for (const store::machine_contents& m : found.machines) {
-      std::map<std::string, std::vector<const knowledge::experience*>> tables;
-      for (const knowledge::experience& e : m.contexts) {
-        if (is_wanted(e))
-          tables[e.of.collective +
-                 (e.of.operation == "none" ? "" : ", operation " + e.of.operation)]
-              .push_back(&e);
-      }
+      const std::vector<report::best_arms> tables = report::best_arms_of(wanted.of(m.contexts));
       if (tables.empty()) continue;
-      text += text_of(m.machine) + " (" + printable(location.string()) + ")\n\n";
-      for (auto& [title, contexts] : tables) {
-        std::ranges::sort(contexts, {}, [](const knowledge::experience* e) {
-          return std::tie(e->of.num_ranks, e->of.ranks_per_node, e->of.kind, e->of.rails,
-                          e->of.bytes);
-        });
-        report::table lines({"ranks", "per node", "communicator", "size", "best arm", "time",
-                             "times as fast as native", "samples", "runs", "last"},
-                            4);
-        for (const knowledge::experience* e : contexts) {
-          const standing best = best_of(*e);
-          lines.add({std::to_string(e->of.num_ranks), std::to_string(e->of.ranks_per_node),
-                     e->of.kind, format_bytes(e->of.bytes), best.arm->arm,
-                     format_seconds(best.arm->times.quantiles.median_s), speedup_text(best),
-                     std::to_string(best.arm->times.samples), std::to_string(e->runs),
-                     e->last_at.substr(0, 10)});
+      text += report::text_of(m.machine) + " (" + printable(location.string()) + ")\n\n";
+      for (const report::best_arms& arms : tables) {
+        text += printable(arms.title) + '\n' + screen().printed(arms.lines, arms.title) + '\n';
+        for (const ordered_json& context : arms.contexts) {
           ordered_json line{{"place", location.string()},
-                            {"machine_id", machine_json(m.machine)},
-                            {"collective", e->of.collective},
-                            {"operation", e->of.operation},
-                            {"num_ranks", e->of.num_ranks},
-                            {"ranks_per_node", e->of.ranks_per_node},
-                            {"kind", e->of.kind},
-                            {"bytes", e->of.bytes},
-                            {"best_arm", best.arm->arm},
-                            {"median_s", best.arm->times.quantiles.median_s},
-                            {"samples", best.arm->times.samples},
-                            {"runs", e->runs},
-                            {"last_at", e->last_at}};
-          if (best.than_native.deviation) {
-            line["speedup"] = std::exp(best.than_native.gain);
-            line["speedup_spread"] = *best.than_native.deviation;
-          }
+                            {"machine_id", report::to_json(m.machine)}};
+          line.update(context);
           list.push_back(std::move(line));
         }
-        text += printable(title) + '\n' + screen().printed(lines, title) + '\n';
       }
     }
   }
