@@ -23,12 +23,6 @@ std::vector<std::string> split_list(std::string_view option, std::string_view te
   return words;
 }
 
-std::string join(const std::vector<std::string>& words, std::string_view separator) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : separator).append(word);
-  return text;
-}
-
 std::int64_t parse_size(std::string_view option, std::string_view text, std::int64_t largest) {
   const auto size = parse_bytes(text);
   if (!size)
@@ -108,15 +102,6 @@ void check_root(int root, int num_ranks) {
   if (root < 0 || root >= num_ranks)
     throw usage_error("--root " + std::to_string(root) + ": expected a rank from 0 to " +
                       std::to_string(num_ranks - 1));
-}
-
-double messages_of(const arm& a, int num_ranks, std::int64_t bytes) {
-  double segments = 1;
-  for (int i = 0; i < a.base->num_parameters(); ++i)
-    if (a.base->parameter_list[std::size_t(i)].in_bytes && a.values[std::size_t(i)] > 0)
-      segments += double(bytes) / double(a.values[std::size_t(i)]);
-  // Trees send each segment once per rank, rings of an all_reduce a block to each neighbour.
-  return double(num_ranks) * (segments + num_ranks);
 }
 
 }  // namespace railpass::internal::cli

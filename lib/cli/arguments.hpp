@@ -4,6 +4,7 @@
 #pragma once
 
 #include "collectives/registry.hpp"
+#include "lib/base/join.hpp"
 #include "lib/base/usage_error.hpp"
 
 #include <cstdint>
@@ -19,9 +20,6 @@ enum exit_status : int { succeeded = 0, failed = 1, wrong_use = 2 };
 
 /// The words of a list separated by commas; throws usage_error if there is none or one is empty.
 std::vector<std::string> split_list(std::string_view option, std::string_view text);
-
-/// The opposite, for messages.
-std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 
 /// "64KiB,1MiB" in bytes, none above `largest`; "1KiB..1MiB" stands for 1KiB times the powers of
 /// two up to there. Throws usage_error.
@@ -48,8 +46,5 @@ void check_root(int root, int num_ranks);
 inline constexpr std::int64_t largest_message_bytes = 2147483647;
 /// Most ranks the verbs that work on paper take.
 inline constexpr int most_ranks = 1 << 20;
-
-/// About how many messages the arm takes on all ranks together: what simulating it costs.
-double messages_of(const arm& a, int num_ranks, std::int64_t bytes);
 
 }  // namespace railpass::internal::cli

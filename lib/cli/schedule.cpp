@@ -52,7 +52,7 @@ int run(const options& o) {
     throw usage_error("'" + o.what + "' cannot run with " + std::to_string(o.num_ranks) +
                       " ranks, " + std::to_string(o.ranks_per_node) + " per node, and " +
                       format_bytes(bytes) + " (railpass algorithms says what it needs)");
-  if (messages_of(chosen, o.num_ranks, bytes) > 4e6)
+  if (report::messages_of(chosen, o.num_ranks, bytes) > 4e6)
     throw usage_error("'" + o.what +
                       "': more messages than a picture can show; fewer ranks, fewer "
                       "bytes or longer segments");
@@ -61,7 +61,7 @@ int run(const options& o) {
 
   report::progress_bar bar("schedule", o.json.text());
   bar.show(0, "playing about " +
-                  std::to_string(std::int64_t(messages_of(chosen, o.num_ranks, bytes))) +
+                  std::to_string(std::int64_t(report::messages_of(chosen, o.num_ranks, bytes))) +
                   " messages");
   simulator sim;
   const simulation& played = simulate_arm(

@@ -10,6 +10,15 @@
 
 namespace railpass::internal::report {
 
+double messages_of(const arm& a, int num_ranks, std::int64_t bytes) {
+  double segments = 1;
+  for (int i = 0; i < a.base->num_parameters(); ++i)
+    if (a.base->parameter_list[std::size_t(i)].in_bytes && a.values[std::size_t(i)] > 0)
+      segments += double(bytes) / double(a.values[std::size_t(i)]);
+  // Trees send each segment once per rank, rings of an all_reduce a block to each neighbour.
+  return double(num_ranks) * (segments + num_ranks);
+}
+
 std::vector<rank_work> work_of(const simulation& run) {
   std::vector<rank_work> work(run.finish_s.size());
   std::vector<const timeline_event*> events;

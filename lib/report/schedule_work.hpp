@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the ranks of a schedule that was played do, and for how long.
+// What the ranks of a schedule do, and for how long.
 #pragma once
 
+#include "collectives/registry.hpp"
 #include "lib/report/table.hpp"
 #include "models/trace.hpp"
 
@@ -14,6 +15,9 @@
 #include <vector>
 
 namespace railpass::internal::report {
+
+/// About how many messages the arm takes on all ranks together: the cost of a simulation.
+double messages_of(const arm& a, int num_ranks, std::int64_t bytes);
 
 /// Of one rank; events of one kind that overlap are counted once.
 struct rank_work {
