@@ -2,22 +2,13 @@
 #include "lib/cli/environment.hpp"
 #include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
-#include "lib/exec/single_copy.hpp"
-#include "lib/files/files.hpp"
-#include "lib/measure/handovers.hpp"
+#include "lib/measure/findings.hpp"
 #include "lib/preload/mpi_of_build.hpp"
-#include "railpass/base/units.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <initializer_list>
-#include <iostream>
 #include <memory>
-#include <optional>
-#include <stdlib.h>
+#include <utility>
 
 namespace railpass::internal::cli {
 namespace {
@@ -27,208 +18,32 @@ struct options {
   json_output json;
 };
 
-struct finding {
-  std::string check;
-  std::string host{};  ///< empty: holds for the job
-  bool ok = true;
-  std::string message{};
-};
-
-// Words apart, so that tabs and version suffixes of the same release do not matter.
-std::string squeezed(const std::string& text) {
-  std::string result;
-  for (const char c : text)
-    if (c != ' ' && c != '\t') result += c;
-  return result;
+measure::checked_job job_of(const options& o) {
+  settings_in_force set = checked_settings();
+  const std::string profile = o.profile.empty() ? set.values.profile : o.profile;
+  return {.built_for = mpi_of_build(), .profile = profile, .settings = std::move(set)};
 }
 
-finding check_mpi(const fingerprint& here) {
-  const std::string built = mpi_of_build();
-  if (built.empty()) return {.check = "mpi library", .message = here.mpi_library};
-  if (squeezed(here.mpi_library).starts_with(squeezed(built)))
-    return {.check = "mpi library", .message = "runs with the " + built + " it was built for"};
-  return {
-      .check = "mpi library",
-      .ok = false,
-      .message = "railpass was built for " + built + " but runs with " + here.mpi_library +
-                 ": build railpass for this MPI, or start railpass with the MPI it was built for"};
+int conclude(const options& o, std::vector<measure::finding> findings,
+             const std::vector<measure::finding>& of_hosts) {
+  findings.insert(findings.end(), of_hosts.begin(), of_hosts.end());
+  if (o.json.text() || screen().csv) measure::print(findings, screen());
+  o.json.write(measure::to_json(findings));
+  return measure::num_problems(findings) == 0 ? succeeded : failed;
 }
 
-finding check_settings(const settings_in_force& read) {
-  if (read.problems.empty())
-    return {.check = "settings",
-            .message = std::to_string(read.origins.size()) + " set, all understood"};
-  return {.check = "settings", .ok = false, .message = join(read.problems, "; ")};
-}
-
-finding check_profile(const std::string& path, const fingerprint& here) {
-  if (path.empty())
-    return {
-        .check = "profile",
-        .message =
-            "not set: learning starts from generic constants (run `railpass sample` and `railpass "
-            "fit`)"};
-  try {
-    files::read_profile(path, here);
-    return {.check = "profile", .message = path + " is of this machine"};
-  } catch (const error& problem) {
-    return {.check = "profile", .ok = false, .message = problem.what()};
-  }
-}
-
-finding check_ranks(int ranks_here, const fingerprint& here) {
-  finding f{.check = "ranks and cores",
-            .message = std::to_string(ranks_here) + (ranks_here == 1 ? " rank on " : " ranks on ") +
-                       std::to_string(here.cores_per_host) + " cores"};
-  if (here.cores_per_host <= 0 || ranks_here <= here.cores_per_host) return f;
-  const auto is = [&](const char* name) {
-    return here.mpi_library.find(name) != std::string::npos;
-  };
-  const auto is_set = [](const char* variable, std::initializer_list<std::string_view> wanted) {
-    const char* value = std::getenv(variable);
-    return value && std::find(wanted.begin(), wanted.end(), value) != wanted.end();
-  };
-  if ((is("Open MPI") && is_set("OMPI_MCA_mpi_yield_when_idle", {"1", "true", "yes"})) ||
-      (is("MPICH") && is_set("MPIR_CVAR_POLLS_BEFORE_YIELD", {"1"}))) {
-    f.message += ", and waiting ranks give way";
-    return f;
-  }
-  f.ok = false;
-  f.message +=
-      ": waiting ranks take cores from ranks that work, and calls take 5 to 1000 times as long; ";
-  f.message += is("Open MPI") ? "start with mpirun --mca mpi_yield_when_idle 1"
-               : is("MPICH")  ? "start with MPIR_CVAR_POLLS_BEFORE_YIELD=1"
-                              : "start fewer ranks";
-  return f;
-}
-
-finding check_governor() {
-  std::vector<std::string> governors;
-  std::error_code ignored;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/sys/devices/system/cpu", ignored)) {
-    std::ifstream file(entry.path() / "cpufreq/scaling_governor");
-    std::string governor;
-    if (file >> governor &&
-        std::find(governors.begin(), governors.end(), governor) == governors.end())
-      governors.push_back(governor);
-  }
-  if (governors.empty()) return {.check = "frequency governor", .message = "not visible here"};
-  const std::string names = join(governors);
-  const bool steady = governors == std::vector<std::string>{"performance"};
-  return {.check = "frequency governor",
-          .ok = steady,
-          .message = steady ? names
-                            : names +
-                                  ": the frequency changes with the load, so times vary; run "
-                                  "`cpupower frequency-set -g performance`"};
-}
-
-finding check_load(int ranks_here, const fingerprint& here) {
-  double load = 0;
-  if (getloadavg(&load, 1) != 1) return {.check = "load", .message = "not visible here"};
-  const int free_cores = here.cores_per_host - std::min(ranks_here, here.cores_per_host);
-  finding f{.check = "load",
-            .message = fixed(load, 2) + " on " + std::to_string(here.cores_per_host) + " cores"};
-  // One core's half is noise; more means that somebody else works here.
-  f.ok = here.cores_per_host <= 0 || load < 0.5 + free_cores;
-  if (!f.ok)
-    f.message += ": other programs use the cores, so times vary; run railpass on an idle machine";
-  return f;
-}
-
-// `tried`: whether the ranks of this host may; nothing if there is only one.
-finding check_single_copies(std::optional<bool> tried) {
-  const std::uint64_t word = 1;
-  if (!single_copy_probe::of(word).can_copy()) tried = false;
-  finding f{.check = "copies between processes", .ok = tried.value_or(true)};
-  int scope = 0;
-  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
-  f.message = !f.ok   ? "refused (process_vm_readv): long messages within a host are copied twice"
-              : tried ? "allowed"
-                      : "not tried (run `mpirun -n 2 railpass doctor`)";
-  if (scope > 0) f.message += "; kernel.yama.ptrace_scope is " + std::to_string(scope);
-  return f;
-}
-
-std::vector<finding> examine_host(int ranks_here, const fingerprint& here,
-                                  std::optional<bool> copies = {}) {
-  return {check_ranks(ranks_here, here), check_governor(), check_load(ranks_here, here),
-          check_single_copies(copies)};
-}
-
-std::vector<finding> examine_job(const options& o, const fingerprint& here) {
-  const settings_in_force read = checked_settings();
-  return {check_mpi(here), check_settings(read),
-          check_profile(o.profile.empty() ? read.values.profile : o.profile, here)};
-}
-
-nlohmann::ordered_json to_json(const std::vector<finding>& findings) {
-  auto list = nlohmann::ordered_json::array();
-  for (const finding& f : findings)
-    list.push_back({{"check", f.check}, {"host", f.host}, {"ok", f.ok}, {"message", f.message}});
-  return list;
-}
-
-int conclude(const options& o, const std::vector<finding>& findings) {
-  std::int64_t wrong = 0;
-  report::table lines({"check", "host", "ok", "message"});
-  for (const finding& f : findings) {
-    wrong += f.ok ? 0 : 1;
-    lines.add({f.check, f.host, f.ok ? "yes" : "no", f.message});
-    if (o.json.text())
-      screen().words() << (f.ok ? screen().toned(report::tone::good, "  ok      ")
-                                : screen().toned(report::tone::bad, "  PROBLEM "))
-                       << screen().wrapped(
-                              f.check + (f.host.empty() ? "" : " on " + f.host) + ": " + f.message,
-                              10)
-                       << '\n';
-  }
-  if (screen().csv) screen().printed(lines);
-  if (o.json.text())
-    screen().words() << (wrong == 0 ? "No problem was found.\n"
-                                    : std::to_string(wrong) +
-                                          (wrong == 1 ? " problem" : " problems") + " found.\n");
-  o.json.write(to_json(findings));
-  return wrong == 0 ? succeeded : failed;
-}
-
-// Under mpirun: what holds for the job is rank 0's view, each host is examined by its first rank.
-int examine_all(const options& o, const measure::job& j) {
-  const fingerprint here = measure::machine_marks(j.num_nodes());
-  const int node = j.node_of_rank[std::size_t(j.rank)];
-  const int ranks_here = int(std::count(j.node_of_rank.begin(), j.node_of_rank.end(), node));
-  std::optional<bool> copies;
-  MPI_Comm ranks_of_host = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, node, j.rank, &ranks_of_host);
-  if (ranks_here > 1) copies = measure::can_copy_to_each_other(ranks_of_host);
-  MPI_Comm_free(&ranks_of_host);
-  const auto texts =
-      measure::gather_texts(j, to_json(examine_host(ranks_here, here, copies)).dump());
+// What holds for the job is rank 0's view.
+int examine_ranks(const options& o, const measure::job& j) {
+  const std::vector<measure::finding> of_hosts = measure::examine_hosts(j);
   int status = succeeded;
-  on_rank_0(j, [&] {
-    std::vector<finding> findings = examine_job(o, here);
-    for (int n = 0; n < j.num_nodes(); ++n) {
-      const auto first = std::find(j.node_of_rank.begin(), j.node_of_rank.end(), n);
-      for (const auto& f :
-           nlohmann::json::parse(texts[std::size_t(first - j.node_of_rank.begin())]))
-        findings.push_back({.check = f["check"],
-                            .host = j.hosts[std::size_t(n)],
-                            .ok = f["ok"],
-                            .message = f["message"]});
-    }
-    status = conclude(o, findings);
-  });
+  on_rank_0(
+      j, [&] { status = conclude(o, measure::examine_job(job_of(o), j.num_nodes()), of_hosts); });
   return measure::agreed(status);
 }
 
 int run(const options& o) {
-  if (under_launcher()) return run_job([&](const measure::job& j) { return examine_all(o, j); });
-  const fingerprint here = measure::machine_marks(1);
-  std::vector<finding> findings = examine_job(o, here);
-  const std::vector<finding> host = examine_host(1, here);
-  findings.insert(findings.end(), host.begin(), host.end());
-  return conclude(o, findings);
+  if (under_launcher()) return run_job([&](const measure::job& j) { return examine_ranks(o, j); });
+  return conclude(o, measure::examine_job(job_of(o), 1), measure::examine_host());
 }
 
 }  // namespace

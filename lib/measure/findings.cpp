@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/measure/findings.hpp"
+
+#include "lib/base/join.hpp"
+#include "lib/exec/single_copy.hpp"
+#include "lib/files/files.hpp"
+#include "lib/measure/handovers.hpp"
+#include "railpass/base/units.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <optional>
+#include <stdlib.h>
+#include <string_view>
+
+namespace railpass::internal::measure {
+
+namespace {
+
+// Words apart, so that tabs and version suffixes of the same release do not matter.
+std::string squeezed(const std::string& text) {
+  std::string result;
+  for (const char c : text)
+    if (c != ' ' && c != '\t') result += c;
+  return result;
+}
+
+finding check_mpi(const std::string& built, const fingerprint& here) {
+  if (built.empty()) return {.check = "mpi library", .message = here.mpi_library};
+  if (squeezed(here.mpi_library).starts_with(squeezed(built)))
+    return {.check = "mpi library", .message = "runs with the " + built + " it was built for"};
+  return {
+      .check = "mpi library",
+      .ok = false,
+      .message = "railpass was built for " + built + " but runs with " + here.mpi_library +
+                 ": build railpass for this MPI, or start railpass with the MPI it was built for"};
+}
+
+finding check_settings(const settings_in_force& read) {
+  if (read.problems.empty())
+    return {.check = "settings",
+            .message = std::to_string(read.origins.size()) + " set, all understood"};
+  return {.check = "settings", .ok = false, .message = join(read.problems, "; ")};
+}
+
+finding check_profile(const std::string& path, const fingerprint& here) {
+  if (path.empty())
+    return {
+        .check = "profile",
+        .message =
+            "not set: learning starts from generic constants (run `railpass sample` and `railpass "
+            "fit`)"};
+  try {
+    files::read_profile(path, here);
+    return {.check = "profile", .message = path + " is of this machine"};
+  } catch (const error& problem) {
+    return {.check = "profile", .ok = false, .message = problem.what()};
+  }
+}
+
+finding check_ranks(int ranks_here, const fingerprint& here) {
+  finding f{.check = "ranks and cores",
+            .message = std::to_string(ranks_here) + (ranks_here == 1 ? " rank on " : " ranks on ") +
+                       std::to_string(here.cores_per_host) + " cores"};
+  if (here.cores_per_host <= 0 || ranks_here <= here.cores_per_host) return f;
+  const auto is = [&](const char* name) {
+    return here.mpi_library.find(name) != std::string::npos;
+  };
+  const auto is_set = [](const char* variable, std::initializer_list<std::string_view> wanted) {
+    const char* value = std::getenv(variable);
+    return value && std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+  };
+  if ((is("Open MPI") && is_set("OMPI_MCA_mpi_yield_when_idle", {"1", "true", "yes"})) ||
+      (is("MPICH") && is_set("MPIR_CVAR_POLLS_BEFORE_YIELD", {"1"}))) {
+    f.message += ", and waiting ranks give way";
+    return f;
+  }
+  f.ok = false;
+  f.message +=
+      ": waiting ranks take cores from ranks that work, and calls take 5 to 1000 times as long; ";
+  f.message += is("Open MPI") ? "start with mpirun --mca mpi_yield_when_idle 1"
+               : is("MPICH")  ? "start with MPIR_CVAR_POLLS_BEFORE_YIELD=1"
+                              : "start fewer ranks";
+  return f;
+}
+
+finding check_governor() {
+  std::vector<std::string> governors;
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/sys/devices/system/cpu", ignored)) {
+    std::ifstream file(entry.path() / "cpufreq/scaling_governor");
+    std::string governor;
+    if (file >> governor &&
+        std::find(governors.begin(), governors.end(), governor) == governors.end())
+      governors.push_back(governor);
+  }
+  if (governors.empty()) return {.check = "frequency governor", .message = "not visible here"};
+  const std::string names = join(governors);
+  const bool steady = governors == std::vector<std::string>{"performance"};
+  return {.check = "frequency governor",
+          .ok = steady,
+          .message = steady ? names
+                            : names +
+                                  ": the frequency changes with the load, so times vary; run "
+                                  "`cpupower frequency-set -g performance`"};
+}
+
+finding check_load(int ranks_here, const fingerprint& here) {
+  double load = 0;
+  if (getloadavg(&load, 1) != 1) return {.check = "load", .message = "not visible here"};
+  const int free_cores = here.cores_per_host - std::min(ranks_here, here.cores_per_host);
+  finding f{.check = "load",
+            .message = fixed(load, 2) + " on " + std::to_string(here.cores_per_host) + " cores"};
+  // One core's half is noise; more means that somebody else works here.
+  f.ok = here.cores_per_host <= 0 || load < 0.5 + free_cores;
+  if (!f.ok)
+    f.message += ": other programs use the cores, so times vary; run railpass on an idle machine";
+  return f;
+}
+
+// `tried`: whether the ranks of this host may; nothing if there is only one.
+finding check_single_copies(std::optional<bool> tried) {
+  const std::uint64_t word = 1;
+  if (!single_copy_probe::of(word).can_copy()) tried = false;
+  finding f{.check = "copies between processes", .ok = tried.value_or(true)};
+  int scope = 0;
+  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+  f.message = !f.ok   ? "refused (process_vm_readv): long messages within a host are copied twice"
+              : tried ? "allowed"
+                      : "not tried (run `mpirun -n 2 railpass doctor`)";
+  if (scope > 0) f.message += "; kernel.yama.ptrace_scope is " + std::to_string(scope);
+  return f;
+}
+
+std::vector<finding> examine_host_of(int ranks_here, const fingerprint& here,
+                                     std::optional<bool> copies) {
+  return {check_ranks(ranks_here, here), check_governor(), check_load(ranks_here, here),
+          check_single_copies(copies)};
+}
+
+}  // namespace
+
+std::vector<finding> examine_job(const checked_job& what, int num_hosts) {
+  const fingerprint here = machine_marks(num_hosts);
+  return {check_mpi(what.built_for, here), check_settings(what.settings),
+          check_profile(what.profile, here)};
+}
+
+std::vector<finding> examine_host() { return examine_host_of(1, machine_marks(1), {}); }
+
+std::vector<finding> examine_hosts(const job& j) {
+  const int node = j.node_of_rank[std::size_t(j.rank)];
+  const int ranks_here = int(std::count(j.node_of_rank.begin(), j.node_of_rank.end(), node));
+  std::optional<bool> copies;
+  MPI_Comm ranks_of_host = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, node, j.rank, &ranks_of_host);
+  if (ranks_here > 1) copies = can_copy_to_each_other(ranks_of_host);
+  MPI_Comm_free(&ranks_of_host);
+  const auto texts = gather_texts(
+      j, to_json(examine_host_of(ranks_here, machine_marks(j.num_nodes()), copies)).dump());
+  std::vector<finding> findings;
+  for (int n = 0; j.rank == 0 && n < j.num_nodes(); ++n) {
+    const auto first = std::find(j.node_of_rank.begin(), j.node_of_rank.end(), n);
+    for (const auto& f : nlohmann::json::parse(texts[std::size_t(first - j.node_of_rank.begin())]))
+      findings.push_back({.check = f["check"],
+                          .host = j.hosts[std::size_t(n)],
+                          .ok = f["ok"],
+                          .message = f["message"]});
+  }
+  return findings;
+}
+
+std::size_t num_problems(const std::vector<finding>& findings) {
+  return std::size_t(std::ranges::count(findings, false, &finding::ok));
+}
+
+void print(const std::vector<finding>& findings, report::output& out) {
+  report::table lines({"check", "host", "ok", "message"});
+  for (const finding& f : findings) {
+    lines.add({f.check, f.host, f.ok ? "yes" : "no", f.message});
+    out.words() << (f.ok ? out.toned(report::tone::good, "  ok      ")
+                         : out.toned(report::tone::bad, "  PROBLEM "))
+                << out.wrapped(f.check + (f.host.empty() ? "" : " on " + f.host) + ": " + f.message,
+                               10)
+                << '\n';
+  }
+  if (out.csv) out.printed(lines);
+  const std::size_t wrong = num_problems(findings);
+  out.words() << (wrong == 0 ? "No problem was found.\n"
+                             : std::to_string(wrong) + (wrong == 1 ? " problem" : " problems") +
+                                   " found.\n");
+}
+
+nlohmann::ordered_json to_json(const std::vector<finding>& findings) {
+  auto list = nlohmann::ordered_json::array();
+  for (const finding& f : findings)
+    list.push_back({{"check", f.check}, {"host", f.host}, {"ok", f.ok}, {"message", f.message}});
+  return list;
+}
+
+}  // namespace railpass::internal::measure
