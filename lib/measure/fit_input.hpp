@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Collects what a profile is fitted to: files of measurements, and knowledge of earlier runs.
+#pragma once
+
+#include "lib/files/files.hpp"
+
+#include <string>
+#include <vector>
+
+namespace railpass::internal::measure {
+
+struct fit_input {
+  measurements all;
+  fingerprint machine_id;
+  std::string time;                   ///< of the first measurement; empty: unknown
+  std::vector<std::string> problems;  ///< a sentence for each skipped file of knowledge
+};
+
+/// @param paths files of any kind that files::read_measurements() knows
+/// @param facts about files that do not contain these facts
+/// @param knowledge a value of the setting RAILPASS_KNOWLEDGE; empty: no knowledge
+/// Throws error if a file cannot be read, or if files are of different machines.
+fit_input collect_fit_input(const std::vector<std::string>& paths, const files::import_facts& facts,
+                            const std::string& knowledge);
+
+}  // namespace railpass::internal::measure
