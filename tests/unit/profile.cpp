@@ -255,7 +255,7 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(p.machine.shared.copy.s_per_byte == 1e-10);
   CHECK(p.machine.shared.single_copy.alpha_s == 9e-7);
   CHECK(p.correction("broadcast", "binomial")->factor == 1.17);
-  CHECK(p.correction("broadcast", "binomial")->points.at(0).place.segments == 1);
+  CHECK(p.correction("broadcast", "binomial")->points.at(0).features.segments == 1);
   CHECK(p.correction("broadcast", "binomial")->points.at(0).weight == -0.25);
   CHECK(p.correction("broadcast", "binomial")->points.at(0).noise == 0);
   CHECK(p.correction("broadcast", "binomial")->points.at(1).noise == 0.4);
