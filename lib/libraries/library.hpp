@@ -42,6 +42,9 @@ struct rules_file {
   std::vector<std::string> limits{};    ///< what the format cannot express, in sentences
 };
 
+/// When a library reads the variables that choose an algorithm.
+enum class variables_read { with_communicator, in_calls };
+
 struct mpi_library {
   std::string_view name;  ///< on the command line
   std::string_view full;  ///< in sentences
@@ -53,6 +56,7 @@ struct mpi_library {
 
   /// Variables of the environment that must be set before MPI_Init.
   std::span<const std::pair<const char*, const char*>> environment;
+  variables_read read;
   /// Key and value of the info with which a communicator obeys the variables; may be empty.
   std::pair<const char*, const char*> communicator_info;
   /// The control variables of MPI_T; empty if the library has none.

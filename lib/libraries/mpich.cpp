@@ -235,8 +235,9 @@ rules_file write(const rule_set& rules, std::string_view library) {
       "Another version of MPICH may stop with an assertion.",
       "Placement: the rules hold for each communicator of these numbers of ranks, also for those "
       "that MPICH makes of parts of a communicator on several nodes.",
-      "Shared memory: MPICH takes some calls within a node before it looks at this file "
-      "(MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM and alike).",
+      "Shared memory: MPICH takes some calls within a node to shared memory. The file has no "
+      "effect "
+      "on these calls (MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM and similar variables).",
       "Nonblocking collectives are not affected.", "Messages above 2 GiB take the default."};
   return file;
 }
@@ -252,6 +253,7 @@ const mpi_library mpich_library{
     .full = "MPICH",
     .is = [](std::string_view mark) { return mark.starts_with("MPICH"); },
     .environment = environment,
+    .read = variables_read::in_calls,
     .communicator_info = {},
     .algorithm_variable_of = algorithm_variable_of,
     .segment_variable_of = [](collective) { return std::string(); },

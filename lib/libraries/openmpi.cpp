@@ -162,7 +162,10 @@ rules_file write(const rule_set& rules, std::string_view) {
       "Placement: the rules hold for each communicator of these numbers of ranks, however its "
       "ranks "
       "are placed on nodes.",
-      "Messages above 2 GiB take the default."};
+      "Datatypes: Open MPI splits messages into segments and blocks by elements. Programs whose "
+      "ranks "
+      "describe one message by different datatypes may get wrong data by such algorithms.",
+      "Nonblocking collectives are not affected.", "Messages above 2 GiB take the default."};
   if (rules.largest_num_hosts > 1) {
     file.settings.push_back("OMPI_MCA_coll_han_priority=0");
     file.limits.push_back(
@@ -175,7 +178,9 @@ rules_file write(const rule_set& rules, std::string_view) {
        << '\n';
   for (const std::string& source : rules.sources) text << "# " << source << '\n';
   text << "# Settings:\n";
-  for (const std::string& setting : file.settings) text << "#   " << setting << '\n';
+  for (const std::string& setting : file.settings)
+    text << "#   " << setting.substr(0, setting.find("{file}"))
+         << (setting.ends_with("{file}") ? "(this file)" : "") << '\n';
   for (const std::string& limit : file.limits) text << "# " << limit << '\n';
   text << '\n' << rules.collectives.size() << "  # collectives\n";
   for (const rules_of_collective& of : rules.collectives) write_collective(text, of);
@@ -193,6 +198,7 @@ const mpi_library openmpi_library{
     .full = "Open MPI",
     .is = [](std::string_view mark) { return mark.starts_with("Open MPI"); },
     .environment = environment,
+    .read = variables_read::with_communicator,
     // Before han (from Open MPI 5 on), which has no such variables.
     .communicator_info = {"ompi_comm_coll_preference", "tuned"},
     .algorithm_variable_of = algorithm_variable_of,

@@ -62,8 +62,8 @@ class cell {
     for (const contestant& c : r.contestants) {
       runners_.push_back({.who = &c});
       if (c.what != contestant::kind::own) continue;
-      const auto now = force(runners_.back());
-      runners_.back().comm = std::make_unique<own_communicator>(r.own->communicator());
+      runners_.back().comm =
+          std::make_unique<own_communicator>(r.own->communicator(r.op, c.own, c.segment_bytes));
     }
   }
 
@@ -92,11 +92,10 @@ class cell {
     return std::string(name_of(request_.op)) + " " + format_bytes(request_.bytes);
   }
 
-  // MPI libraries read what is forced when a communicator is made, or in each call.
+  // Must live during a call. Other calls of the MPI library's must not be forced, too.
   std::unique_ptr<own_algorithms::forced> force(const runner& r) const {
     if (r.who->what != contestant::kind::own) return nullptr;
-    return std::make_unique<own_algorithms::forced>(*request_.own, request_.op, r.who->own,
-                                                    r.who->segment_bytes);
+    return request_.own->during_call(request_.op, r.who->own, r.who->segment_bytes);
   }
 
   // Failures end the job, as MPI's error handlers do by default; except where an algorithm is
@@ -138,10 +137,19 @@ class cell {
     return steady_clock_s() - begin_s;
   }
 
+  // This rank's time of a call after a barrier.
+  double time_of_call(const runner& r) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const auto now = force(r);
+    const double begin_s = steady_clock_s();
+    call(r);
+    return steady_clock_s() - begin_s;
+  }
+
   // Time of a call in a repetition; infinite if this rank was late.
   double time_of_round(const runner& r) {
+    if (!clock_) return time_of_call(r);
     const auto now = force(r);
-    if (!clock_) return time_of([&] { call(r); });
     const double begin_s = clock_->begin_round();
     call(r);
     const double end_s = clock_->now_s();
@@ -170,16 +178,14 @@ class cell {
                                                                 format_seconds(r.who->predicted_s));
         continue;
       }
-      const auto now = force(r);
       data_.prepare();
-      PMPI_Barrier(MPI_COMM_WORLD);
       refused_ = false;
-      call(r);
+      time_of_call(r);
       std::vector<double> seen{data_.is_right() ? 0.0 : 1.0, refused_ ? 1.0 : 0.0, 0.0};
       if (r.who->what == contestant::kind::pinned &&
           mpi::last_arm(pinned_.get()) != name_of(r.who->pinned))
         seen[1] = 1;
-      seen[2] = time_of([&] { call(r); });
+      seen[2] = time_of_call(r);
       spent_s = agree(seen);
       if (seen[0] > 0 && seen[1] == 0) result_.wrong.push_back(r.who->label);
       if (seen[1] > 0)
@@ -214,7 +220,7 @@ class cell {
     std::deque<std::string> arms;
     for (int calls = 0; calls < most_calls; calls += calls_per_look) {
       for (int i = 0; i < calls_per_look; ++i) {
-        time_of([&] { call(*tuned); });
+        time_of_call(*tuned);
         arms.push_back(mpi::last_arm(tuned_.get()));
       }
       while (arms.size() > same_calls) arms.pop_front();
@@ -227,7 +233,7 @@ class cell {
       if (agreed(int(same)) && calls + calls_per_look >= fewest_calls) break;
       if (spent_s > 0.6 * request_.budget_s && calls + calls_per_look >= 2 * calls_per_look) break;
     }
-    tuned->times.assign(1, time_of([&] { call(*tuned); }));
+    tuned->times.assign(1, time_of_call(*tuned));
     agree(tuned->times);
     if (!arms.empty()) result_.tuned_arm = arms.back();
   }

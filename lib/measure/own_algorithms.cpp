@@ -35,10 +35,9 @@ std::vector<std::pair<int, std::string>> values_of(MPI_T_enum enumeration) {
   return values;
 }
 
-std::optional<std::string> content_of_mpi_library(const libraries::mpi_library& library) {
+std::string content_of_mpi_library(const libraries::mpi_library& library) {
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
-  if (!library.reads_file) return std::string();
-  return files::read_text(file_of_mpi_library(), most_bytes);
+  return library.reads_file ? files::read_text(file_of_mpi_library(), most_bytes) : "";
 }
 
 }  // namespace
@@ -49,6 +48,13 @@ std::string file_of_mpi_library() {
     throw error("the MPI library's file was not found");
   return self.dli_fname;
 }
+
+tools_interface::tools_interface() {
+  int provided = 0;
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+}
+
+tools_interface::~tools_interface() { MPI_T_finalize(); }
 
 control_variable::control_variable(const std::string& name) : name_(name) {
   int index = 0;
@@ -67,7 +73,8 @@ control_variable::control_variable(const std::string& name) : name_(name) {
   description_ = text.data();
   values_ = values_of(enumeration);
   int count = 0;
-  if (MPI_T_cvar_handle_alloc(index, nullptr, &handle_, &count) != MPI_SUCCESS || count != 1)
+  if (MPI_T_cvar_handle_alloc(index, nullptr, &handle_, &count) != MPI_SUCCESS || count != 1 ||
+      MPI_T_cvar_read(handle_, &initial_) != MPI_SUCCESS)
     throw error("control variable " + name + " of the MPI library: expected one number");
 }
 
@@ -90,10 +97,6 @@ own_algorithms::own_algorithms(const job& j)
   if (!library_)
     throw error("native:ALGORITHM: railpass cannot force algorithms of this MPI library ('" +
                 machine_marks(1).mpi_library + "')");
-  int provided = 0;
-  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-  std::string content, list;
-  if (j.rank == 0) content = content_of_mpi_library(*library_).value_or("");
   for (const collective op : all_collectives) {
     found_[op];
     const auto add = [&](auto& to, const std::string& name) {
@@ -106,12 +109,15 @@ own_algorithms::own_algorithms(const job& j)
     };
     add(variables_, library_->algorithm_variable_of(op));
     add(segment_variables_, library_->segment_variable_of(op));
-    const auto variable = variables_.find(op);
-    if (variable == variables_.end() || j.rank != 0) continue;
-    for (const own_algorithm& a : library_->algorithms(
-             op, {variable->second.description(), variable->second.values()}, content))
-      list += std::to_string(int(op)) + ' ' + std::to_string(a.number) + ' ' + a.name + '\n';
   }
+  std::string list, problem;
+  if (j.rank == 0) try {
+      list = list_on_this_rank();
+    } catch (const error& wrong) {
+      problem = wrong.what();
+    }
+  broadcast_text(problem);
+  if (!problem.empty()) throw error(problem);
   broadcast_text(list);
   std::istringstream lines(list);
   int op = 0;
@@ -121,13 +127,21 @@ own_algorithms::own_algorithms(const job& j)
   }
 }
 
-own_algorithms::~own_algorithms() {
-  variables_.clear();
-  segment_variables_.clear();
-  MPI_T_finalize();
+std::string own_algorithms::list_on_this_rank() const {
+  const std::string content = content_of_mpi_library(*library_);
+  std::string list;
+  for (const auto& [op, variable] : variables_)
+    for (const own_algorithm& a :
+         library_->algorithms(op, {variable.description(), variable.values()}, content))
+      list += std::to_string(int(op)) + ' ' + std::to_string(a.number) + ' ' + a.name + '\n';
+  return list;
 }
 
-MPI_Comm own_algorithms::communicator() const {
+MPI_Comm own_algorithms::communicator(collective op, const own_algorithm& algorithm,
+                                      std::int64_t segment_bytes) const {
+  std::unique_ptr<forced> now;
+  if (library_->read == libraries::variables_read::with_communicator)
+    now = std::make_unique<forced>(*this, op, algorithm, segment_bytes);
   MPI_Comm comm = MPI_COMM_NULL;
   const auto& [key, value] = library_->communicator_info;
   const info wish;
@@ -135,6 +149,12 @@ MPI_Comm own_algorithms::communicator() const {
   MPI_Comm_dup_with_info(MPI_COMM_WORLD, wish.handle, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   return comm;
+}
+
+std::unique_ptr<own_algorithms::forced> own_algorithms::during_call(
+    collective op, const own_algorithm& algorithm, std::int64_t segment_bytes) const {
+  if (library_->read == libraries::variables_read::with_communicator) return nullptr;
+  return std::make_unique<forced>(*this, op, algorithm, segment_bytes);
 }
 
 own_algorithms::forced::forced(const own_algorithms& all, collective op,
@@ -150,8 +170,8 @@ own_algorithms::forced::forced(const own_algorithms& all, collective op,
 }
 
 own_algorithms::forced::~forced() {
-  algorithm_.write(0);
-  if (segment_) segment_->write(0);
+  algorithm_.restore();
+  if (segment_) segment_->restore();
 }
 
 }  // namespace railpass::internal::measure

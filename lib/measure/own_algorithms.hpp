@@ -11,7 +11,7 @@
 #include <mpi.h>
 
 #include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,7 +20,16 @@ namespace railpass::internal::measure {
 /// The path of the MPI library's file that this process uses.
 std::string file_of_mpi_library();
 
-/// An integer control variable.
+/// MPI_T, initialised while it lives.
+class tools_interface {
+ public:
+  tools_interface();
+  ~tools_interface();
+  tools_interface(const tools_interface&) = delete;
+  tools_interface& operator=(const tools_interface&) = delete;
+};
+
+/// An integer control variable of the MPI library.
 class control_variable {
  public:
   /// Throws error if the MPI library has no such integer variable, or does not let it be written.
@@ -30,6 +39,8 @@ class control_variable {
   control_variable& operator=(const control_variable&) = delete;
 
   void write(int value);
+  /// To the value that it had first.
+  void restore() { MPI_T_cvar_write(handle_, &initial_); }
   const std::string& description() const { return description_; }
   const std::vector<std::pair<int, std::string>>& values() const { return values_; }
 
@@ -37,6 +48,7 @@ class control_variable {
   std::string name_, description_;
   std::vector<std::pair<int, std::string>> values_;
   MPI_T_cvar_handle handle_ = MPI_T_CVAR_HANDLE_NULL;
+  int initial_ = 0;
 };
 
 class own_algorithms {
@@ -47,9 +59,6 @@ class own_algorithms {
   /// Collective over MPI_COMM_WORLD. Throws error if railpass cannot force algorithms of this MPI
   /// library.
   explicit own_algorithms(const job& j);
-  ~own_algorithms();
-  own_algorithms(const own_algorithms&) = delete;
-  own_algorithms& operator=(const own_algorithms&) = delete;
 
   /// In the library's order; empty if none can be forced. Equal on all ranks.
   const std::vector<own_algorithm>& of(collective op) const { return found_.at(op); }
@@ -70,13 +79,19 @@ class own_algorithms {
     control_variable* segment_;
   };
 
-  /// A duplicate of MPI_COMM_WORLD that obeys what is forced meanwhile, and returns errors.
-  /// Collective.
-  MPI_Comm communicator() const;
+  /// A duplicate of MPI_COMM_WORLD for calls with an algorithm. It returns errors. Collective.
+  MPI_Comm communicator(collective op, const own_algorithm& algorithm,
+                        std::int64_t segment_bytes) const;
+  /// Must live during each call on such a communicator; null if the communicator remembers.
+  std::unique_ptr<forced> during_call(collective op, const own_algorithm& algorithm,
+                                      std::int64_t segment_bytes) const;
 
   bool has_segments(collective op) const { return segment_variables_.contains(op); }
 
  private:
+  std::string list_on_this_rank() const;
+
+  tools_interface tools_;
   const libraries::mpi_library* library_ = nullptr;
   std::map<collective, std::vector<own_algorithm>> found_;
   // Written although the object is not changed: they belong to the MPI library.

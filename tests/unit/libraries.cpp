@@ -113,6 +113,13 @@ TEST_CASE("a gain must be 5 % and beyond its uncertainty") {
             "broadcast on 4 ranks: no algorithm was shown to be faster than the default"});
 }
 
+TEST_CASE("an algorithm that some launches lack gets no rule") {
+  const std::vector<rule> rules = rules_of({bench(
+      4, {{"broadcast", 8, "native:chain", 0.5, 0.01, 5}, {"broadcast", 8, "native:ring", 0.7}})});
+  REQUIRE(rules.size() == 1);
+  CHECK(rules[0].algorithm.name == "ring");
+}
+
 TEST_CASE("our schedules never get a rule") {
   CHECK(rules_of({bench(4, {{"broadcast", 8, "chain", 0.1}, {"broadcast", 8, "native:chain", 2}})})
             .empty());
@@ -152,8 +159,8 @@ TEST_CASE("what a library refuses is said once") {
 
 TEST_CASE("files that cannot carry rules are named") {
   CHECK(said_by({bench(4, {{"broadcast", 8, "native:chain", 0.5, 0.1, 5}})}) ==
-        "own.json: results: 'native:chain' of 5 launches; a rule needs at least 6: run railpass "
-        "bench --launches 6");
+        "own.json: results: too few launches (5); a rule needs at least 6: run railpass bench "
+        "--launches 6");
   CHECK(said_by({bench(4, {{"broadcast", 8, "chain", 0.5}})})
             .starts_with("own.json: results: no time of the MPI library's own algorithms"));
   named_bench without_native = bench(4, two_sizes);
