@@ -4,7 +4,8 @@
     python3 bench/simgrid/arms.py --build build/release --machine torus_512 \
         --collectives broadcast reduce --bytes 64 65536 --arms bine binomial native
 
-Bytes are of the message; of an all_gather and its like of all blocks together. Prints a table as Markdown:
+Bytes are of the message; of an all_gather and its like of all blocks together. An arm may be the name of
+one of SMPI's selectors, such as mpich: native by that library's choice. Prints a table as Markdown:
 microseconds, and how often as long the first arm takes as each other one.
 """
 import argparse
@@ -14,10 +15,26 @@ import tempfile
 
 import machine
 
+SELECTORS = ["ompi", "mpich", "impi", "mvapich2"]
+
+
+def seconds_of(m, options, collective, size):
+    """By arm."""
+    arms = [arm for arm in options.arms if arm not in SELECTORS]
+    timed = m.times(collective, size, arms, options.seconds, empty=options.empty)["arms"] if arms else []
+    seconds = {a["arm"]: a["seconds"] for a in timed}
+    for selector in set(SELECTORS) & set(options.arms):
+        try:
+            native = m.simulate("native", collective, size, selector=selector, empty=options.empty,
+                                timeout=options.seconds)
+            seconds[selector] = native["seconds"]
+        except machine.Failure as problem:
+            print(f"{selector}: {problem}", file=sys.stderr, flush=True)
+    return seconds
+
 
 def line_of(m, options, collective, size):
-    timed = m.times(collective, size, options.arms, options.seconds)["arms"]
-    seconds = {a["arm"]: a["seconds"] for a in timed}
+    seconds = seconds_of(m, options, collective, size)
     first = seconds.get(options.arms[0])
     cells = [collective, str(size)]
     for arm in options.arms:
@@ -35,6 +52,7 @@ def main():
     parser.add_argument("--collectives", nargs="+", required=True)
     parser.add_argument("--bytes", nargs="+", type=int, required=True)
     parser.add_argument("--arms", nargs="+", required=True)
+    parser.add_argument("--empty", type=float, default=0, help="share of the blocks of an all_to_allv")
     parser.add_argument("--seconds", type=float, default=600, help="real time for each line")
     options = parser.parse_args()
     paths = [os.path.join(machine.MACHINES, options.machine + ending) for ending in (".xml", ".cpp")]

@@ -19,7 +19,8 @@
 //
 // Before each timed call all ranks sleep until one agreed moment; it ends when the last rank does.
 // The first argument may be --slow=HOST,BANDWIDTH: links are slower (see slow_links.hpp),
-// with `live` from call FROM until before call TO.
+// with `live` from call FROM until before call TO. The next one may be --empty=SHARE of the blocks
+// of an all_to_allv or all_to_allw.
 #include "collectives/registry.hpp"
 #include "lib/files/files.hpp"
 #include "lib/group/base.hpp"
@@ -310,12 +311,16 @@ ordered_json late(const measure::job& j, const measure::workload& w, collective 
 int run(const measure::job& j, std::vector<std::string> a) {
   // SMPI's first collectives ask all ranks who shares a host, for longer than timed() waits.
   largest(0);
-  constexpr std::string_view slow = "--slow=";
-  std::optional<slow_links> links;
-  if (!a.empty() && a[0].starts_with(slow)) {
-    if (j.rank == 0) links.emplace(a[0].substr(slow.size()));
+  // What follows `name` in the first argument, which is taken away.
+  const auto taken = [&a](std::string_view name) -> std::optional<std::string> {
+    if (a.empty() || !a[0].starts_with(name)) return std::nullopt;
+    const std::string value = a[0].substr(name.size());
     a.erase(a.begin());
-  }
+    return value;
+  };
+  std::optional<slow_links> links;
+  if (const auto slow = taken("--slow="); slow && j.rank == 0) links.emplace(*slow);
+  const double empty = std::stod(taken("--empty=").value_or("0"));
   if (a.size() < 2) throw error("expected samples, arms, native, live or late, and a file");
   const std::string& verb = a[0];
   // With `live` later.
@@ -327,8 +332,8 @@ int run(const measure::job& j, std::vector<std::string> a) {
     if (a.size() < 4) throw error("expected a collective and bytes");
     const auto op = find_collective(a[2]);
     if (!op) throw error("'" + a[2] + "': expected a collective");
-    measure::workload w(j, *op, measure::whole_message_bytes(*op, std::stoll(a[3]), j.num_ranks),
-                        0);
+    measure::workload w(j, *op, measure::whole_message_bytes(*op, std::stoll(a[3]), j.num_ranks), 0,
+                        empty);
     if (verb == "arms") result = arms(j, w, std::stod(a.at(4)), {a.begin() + 5, a.end()});
     if (verb == "native") result = native(j, w);
     if (verb == "late") result = late(j, w, *op, std::stoi(a.at(4)), {a.begin() + 5, a.end()});

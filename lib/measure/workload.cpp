@@ -39,13 +39,14 @@ std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_rank
   }
 }
 
-workload::workload(const job& j, collective op, std::int64_t bytes, int root)
+workload::workload(const job& j, collective op, std::int64_t bytes, int root, double empty)
     : rank_(j.rank),
       num_ranks_(j.num_ranks),
       op_(op),
       root_(traits_of(op).rooted ? root : 0),
       unit_bytes_(unit_bytes_of(op, bytes)),
       units_(bytes / unit_bytes_),
+      empty_(empty),
       types_(std::size_t(j.num_ranks), MPI_BYTE) {
   const promise_traits traits = traits_of(op);
   const promise what = describe(op).what;
@@ -79,18 +80,29 @@ workload::workload(const job& j, collective op, std::int64_t bytes, int root)
   prepare();
 }
 
+bool workload::is_empty(int from, int to) const {
+  constexpr double range = 1 << 16;
+  const std::uint32_t mixed = (std::uint32_t(from) * 40503U + std::uint32_t(to)) * 2654435769U;
+  return (mixed >> 16) < empty_ * range;
+}
+
+// Of the blocks before that for rank `to`. Weights 1, 2, 3, 1, 2, 3, ..., or 0; in an all_to_all,
+// each rank starts at another weight.
+std::int64_t workload::weight_before(int from, int to) const {
+  const int row = describe(op_).what == promise::blocks_to_blocks ? from : 0;
+  int i = empty_ > 0 ? 0 : to / 3 * 3;
+  std::int64_t sum = 2 * i;
+  for (; i < to; ++i)
+    if (!is_empty(row, i)) sum += 1 + (row + i) % 3;
+  return sum;
+}
+
 // Start of rank `to`'s block in rank `from`'s message.
 std::int64_t workload::begin_units(int from, int to) const {
   if (!traits_of(op_).blocks) return to == 0 ? 0 : units_;
   if (describe(op_).lengths == block_lengths::equal) return units_ / num_ranks_ * to;
-  // Weights 1, 2, 3, 1, 2, 3, ...; in an all_to_all, each rank starts at another weight.
-  const int first = describe(op_).what == promise::blocks_to_blocks ? from : 0;
-  const auto weight_before = [&](int k) {
-    std::int64_t sum = 0;
-    for (int i = 0; i < k; ++i) sum += 1 + (first + i) % 3;
-    return sum;
-  };
-  return units_ * weight_before(to) / weight_before(num_ranks_);
+  const std::int64_t all = weight_before(from, num_ranks_);
+  return all == 0 ? 0 : units_ * weight_before(from, to) / all;
 }
 
 std::vector<workload::block> workload::sent() const {

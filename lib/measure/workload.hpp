@@ -18,11 +18,13 @@ namespace railpass::internal::measure {
 std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_ranks);
 
 /// Arguments and data of calls of one collective, and whether what comes out is right. Blocks of
-/// the v-forms are one, two and three times as long as each other. Every rank makes the same one.
+/// the v-forms are one, two and three times as long as each other, or empty. Every rank makes the
+/// same one.
 class workload {
  public:
-  /// `bytes` as whole_message_bytes() returns it; `root` is looked at where there is one.
-  workload(const job& j, collective op, std::int64_t bytes, int root);
+  /// `bytes` as whole_message_bytes() returns it; `root` is looked at where there is one. `empty`:
+  /// the share of empty blocks of a v-form, from 0 to 1. The other blocks share the bytes.
+  workload(const job& j, collective op, std::int64_t bytes, int root, double empty = 0);
   workload(const workload&) = delete;
   workload& operator=(const workload&) = delete;
 
@@ -39,6 +41,8 @@ class workload {
     std::int64_t offset_bytes, length_bytes;
   };
 
+  bool is_empty(int from, int to) const;
+  std::int64_t weight_before(int from, int to) const;
   std::int64_t begin_units(int from, int to) const;
   std::int64_t length_units(int from, int to) const {
     return begin_units(from, to + 1) - begin_units(from, to);
@@ -58,6 +62,7 @@ class workload {
   collective op_;
   int root_;
   std::int64_t unit_bytes_, units_;
+  double empty_;
   std::vector<MPI_Datatype> types_;  // of an all_to_allw
   std::vector<unsigned char> in_, out_;
   std::vector<int> send_counts_, send_displacements_, receive_counts_, receive_displacements_;
