@@ -55,7 +55,7 @@ struct folding {
   constexpr int rank_at(int position) const {
     return position < folded ? 2 * position + stays : position + folded;
   }
-  constexpr int rounds() const { return std::bit_width(static_cast<unsigned>(power)) - 1; }
+  constexpr int rounds() const { return int(std::bit_width(static_cast<unsigned>(power))) - 1; }
 };
 
 /// The partners in the rounds of a halving: positions that differ in the lowest bit first, which
@@ -154,7 +154,7 @@ class partial_result {
 
 // --- closed forms ----------------------------------------------------------------------------
 
-constexpr int ceil_log2(int p) { return std::bit_width(static_cast<unsigned>(p - 1)); }
+constexpr int ceil_log2(int p) { return int(std::bit_width(static_cast<unsigned>(p - 1))); }
 
 /// Times of one message on a link.
 struct hop {

@@ -43,7 +43,7 @@ inline double cost_sparbit(const cost_query& q, const parameters&) {
   double total_s = q.machine.copy.time_s(q.bytes / p);
   for (int distance = int(std::bit_ceil(static_cast<unsigned>(p))) / 2; distance > 0;
        distance /= 2) {
-    const double messages = ((p - 1) / distance + 1) / 2;
+    const int messages = ((p - 1) / distance + 1) / 2;
     total_s += burst_s(r, messages, messages * leaving(q, distance));
   }
   return total_s;

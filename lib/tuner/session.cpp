@@ -220,7 +220,7 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
         buffers_.prepare(c, caller(), *known.plan, first_of(c), order) != MPI_SUCCESS)
       return;
     if (std::optional<call_buffers::as_they_are> bound = buffers_.bound_directly()) {
-      known.buffers = std::move(*bound);
+      known.buffers = *bound;
       known.arm_number = number_of(a);
       known.is_ready = true;
     }

@@ -103,7 +103,8 @@ class last_messages {
 
 /// Collects the steps of one rank. Steps must be added in an order in which they could run one
 /// after the other; `finish` works out what the executor needs.
-class builder {
+// Clang copies arrays by a variable of its own.
+class builder {  // NOLINT(bugprone-reserved-identifier)
  public:
   explicit builder(const shape& s, std::int64_t segment_bytes = 0, std::int32_t places = 0) {
     result_.rank = s.rank;

@@ -439,11 +439,11 @@ inline void belief::learn(const arm_book& book, int incumbent) {
   }
   std::sort(residuals.begin(), residuals.end());
   double typical = 0;
-  for (int seen = 0; const auto& [residual, weight] : residuals)
-    if (2 * (seen += weight) >= weights) {
-      typical = residual;
-      break;
-    }
+  for (int seen = 0; const auto& [residual, weight] : residuals) {
+    seen += weight;
+    typical = residual;
+    if (2 * seen >= weights) break;
+  }
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < epoch.size(); ++i)
     order.emplace_back(std::abs(epoch[i].mean - mean(epoch[i].arm) - typical), i);

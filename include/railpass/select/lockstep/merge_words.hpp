@@ -297,10 +297,11 @@ class merge_report {
     if (words_[at + 2 * next_stamp] == neutral || words_[at + 2 * ready_stamp] == neutral)
       return std::nullopt;
     const auto value = [&](std::size_t which) { return -stamp(words_, at + 2 * which); };
-    return shared_clock_times{.came_s = 1e-9 * double(value(came_stamp) / 4),
+    const std::int64_t came_ns = value(came_stamp) / 4, ready_ns = value(ready_stamp) / 4;
+    return shared_clock_times{.came_s = 1e-9 * double(came_ns),
                               .left_s = 1e-9 * double(value(left_stamp)),
                               .waits = value(came_stamp) % 4 == for_all,
-                              .ready_s = 1e-9 * double(value(ready_stamp) / 4),
+                              .ready_s = 1e-9 * double(ready_ns),
                               .error_s = -1e-9 * words_[clock_error_negative]};
   }
 

@@ -31,7 +31,8 @@ class seen_sizes {
   bool vary_by(double factor) const {
     const auto known = std::size_t(std::min<std::int64_t>(count_, latest_.size()));
     if (known < enough) return false;
-    const auto [least, most] = std::minmax_element(latest_.begin(), latest_.begin() + known);
+    const auto [least, most] =
+        std::minmax_element(latest_.begin(), latest_.begin() + std::ptrdiff_t(known));
     return *most >= factor * std::max(*least, 1.0F);
   }
 

@@ -389,7 +389,8 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
       const double more = own && native ? native->usual_s() / own->usual_s() - 1 : 0;
       const bool tells_little = comparisons_ < first_comparisons;
       most = std::max(worth_every, more / (tells_little ? first_worth_share : worth_share));
-      p.length = std::min(p.length, int(std::min((tells_little ? 1 : most_meetings) * most, 1e9)));
+      p.length =
+          std::min(p.length, int(std::min(double(tells_little ? 1 : most_meetings) * most, 1e9)));
     }
     double due = std::max(from, double(now.calls) - most);
     for (std::size_t met = 0; met < most_meetings; ++met) {
