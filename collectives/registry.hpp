@@ -173,4 +173,14 @@ inline arm parse_arm(collective op, std::string_view text) {
   return result;
 }
 
+/// Whether parse_arm() knows the arm. Files may be of another version of railpass.
+inline bool is_arm(collective op, std::string_view text) {
+  try {
+    static_cast<void>(parse_arm(op, text));
+    return true;
+  } catch (const error&) {
+    return false;
+  }
+}
+
 }  // namespace railpass

@@ -35,19 +35,31 @@ std::optional<origin> origin_of(const std::string& path) {
   return origin{d.machine_id, d.written_at};
 }
 
+bool is_known(const std::string& name, const std::string& arm) {
+  const auto op = find_collective(name);
+  return op && is_arm(*op, arm);
+}
+
+// Files may be of another version of railpass, which had other arms.
+void leave_out_unknown_arms(fit_input& from) {
+  std::string unknown;
+  const auto left_out = std::erase_if(from.all.collectives, [&](const collective_time& t) {
+    if (is_known(t.collective, t.arm)) return false;
+    if (unknown.empty()) unknown = t.arm + " of " + t.collective;
+    return true;
+  });
+  if (left_out > 0)
+    from.problems.push_back("left out " + std::to_string(left_out) +
+                            " times of arms that this railpass does not have, such as " + unknown);
+}
+
 // What earlier runs learnt on a machine. Arms that this railpass does not have are left out.
 store::known known_times(const std::string& where, fingerprint here) {
   here.num_hosts = 1;  // what is known of one host and of several complement each other
   store::known found = store::read(store::locations_of(where), here, 100000);
   for (knowledge::experience& e : found.contexts)
     std::erase_if(e.arms, [&](const knowledge::arm_experience& a) {
-      const auto op = find_collective(e.of.collective);
-      try {
-        if (op) parse_arm(*op, a.arm);
-        return !op;
-      } catch (const error&) {
-        return true;
-      }
+      return !is_known(e.of.collective, a.arm);
     });
   return found;
 }
@@ -74,9 +86,10 @@ fit_input collect_fit_input(const std::vector<std::string>& paths, const files::
       throw error(path + ": cannot be fitted together with " + first_path + ": " + why);
     first->machine_id.num_hosts = std::max(first->machine_id.num_hosts, from->machine_id.num_hosts);
   }
+  leave_out_unknown_arms(result);
   if (!knowledge.empty()) {
     store::known found = known_times(knowledge, first ? first->machine_id : machine_marks(1));
-    result.problems = std::move(found.problems);
+    result.problems.insert(result.problems.end(), found.problems.begin(), found.problems.end());
     const measurements known = files::measurements_of(found.contexts);
     if (!first && !known.collectives.empty()) {
       first = origin{machine_marks(1), files::utc_now()};

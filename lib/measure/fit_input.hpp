@@ -13,8 +13,9 @@ namespace railpass::internal::measure {
 struct fit_input {
   measurements all;
   fingerprint machine_id;
-  std::string time;                   ///< of the first measurement; empty: unknown
-  std::vector<std::string> problems;  ///< a sentence for each skipped file of knowledge
+  std::string time;  ///< of the first measurement; empty: unknown
+  /// A sentence for arms that this railpass does not have, and for each skipped file of knowledge.
+  std::vector<std::string> problems;
 };
 
 /// @param paths files of any kind that files::read_measurements() knows

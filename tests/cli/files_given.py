@@ -77,6 +77,13 @@ class Fit(ProgramTest):
                              "--bytes", "64KiB", "--arms", "native")
         self.assertAlmostEqual(found["predictions"][0]["predicted_s"], 300e-6)
 
+    def test_a_bench_with_arms_of_another_version(self):
+        data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
+        done = self.run_railpass("fit", os.path.join(data, "samples_2_hosts_200mbit.json"),
+                                 os.path.join(data, "bench_8_hosts_200mbit.json"), "-o", self.path("p.json"))
+        self.assertRegex(done.stderr, r"left out \d+ times of arms that this railpass does not have, such as "
+                         "scatter_allgather_recursive_doubling of broadcast")
+
     def test_a_profile_is_never_half_written(self):
         samples = self.write("s.json", json.dumps(SAMPLES))
         kept = self.write("p.json", "kept")

@@ -707,8 +707,11 @@ TEST_CASE("an arm that is far quicker than similar ones is believed, a slow one 
 
 TEST_CASE("recorded times of 1 KiB to 256 KiB on 8 hosts predict the recorded 1 MiB within 15 %") {
   const auto data = std::filesystem::path(RAILPASS_TEST_DATA);
-  const auto recorded =
+  std::vector<collective_time> recorded =
       files::read_measurements((data / "bench_8_hosts_200mbit.json").string()).collectives;
+  std::erase_if(recorded, [](const collective_time& t) {
+    return !is_arm(*find_collective(t.collective), t.arm);
+  });
   measurements known = files::read_measurements((data / "samples_2_hosts_200mbit.json").string());
   std::vector<collective_time> later;
   for (const collective_time& t : recorded)

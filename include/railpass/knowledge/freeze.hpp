@@ -80,16 +80,6 @@ inline double total_s(const experience& e) {
   return sum;
 }
 
-// Knowledge may be of another version of railpass.
-inline bool is_arm(collective op, const std::string& name) {
-  try {
-    static_cast<void>(parse_arm(op, name));
-    return true;
-  } catch (const error&) {
-    return false;
-  }
-}
-
 inline auto shape_of(const planned_calls& c) {
   return std::tie(c.collective, c.operation, c.num_ranks, c.ranks_per_node, c.rails);
 }
@@ -117,7 +107,7 @@ inline frozen freeze(std::span<const experience> known) {
     }
     experience usable = e;
     std::erase_if(usable.arms,
-                  [&](const arm_experience& a) { return !detail::is_arm(*op, a.arm); });
+                  [&](const arm_experience& a) { return !is_arm(*op, a.arm); });
     const auto [arm, gain] = surest_gain(usable);
     frozen_class one{.op = *op,
                      .size_class = detail::has_sizes(*op) ? select::size_class_of(e.of.bytes) : 0,
