@@ -106,7 +106,7 @@ TEST_CASE("any allocation between neighbours may fail on one rank") {
       CAPTURE(victim, by_messages);
       int n = 1;
       while (ring_with_failure(world, victim, n, by_messages))
-        n = world.size() > 3 ? 5 * n : n < 40 ? n + 1 : n + n / 3;
+        n = world.size() > 2 ? 5 * n : n < 40 ? n + 1 : n + n / 3;
       CHECK(n > 10);
     }
 }
@@ -122,7 +122,7 @@ TEST_CASE("any allocation may fail on one rank") {
       int n = 1;
       // All of the first ones; fewer where many ranks take turns.
       while (life_with_failure(world, victim, n, where))
-        n = world.size() > 3 ? 5 * n : n < 40 ? n + 1 : n + n / 3;
+        n = world.size() > 2 ? 5 * n : n < 40 ? n + 1 : n + n / 3;
       CHECK(n > 10);
     }
 }
