@@ -92,7 +92,7 @@ int run(const options& o) {
     out << screen().printed(table_of(rules), "rules");
   print(out, "Settings with which the MPI library follows the file:", made.settings);
   print(out, "Measured, but without a rule:", rules.left_out);
-  print(out, "What the file cannot express:", made.limits);
+  print(out, "The file cannot express:", made.limits);
   return succeeded;
 }
 

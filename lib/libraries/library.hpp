@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What railpass knows of one MPI library's own algorithms: how a process forces an algorithm, and
+// One MPI library's own algorithms, as railpass knows them: how a process forces an algorithm, and
 // the file of rules by which the library chooses algorithms without railpass. One file per library.
 // Nothing here calls MPI.
 #pragma once
@@ -35,7 +35,7 @@ struct algorithm_variable {
   std::vector<std::pair<int, std::string>> values{};  ///< of its enumeration, if there is one
 };
 
-/// What goes with a file of rules.
+/// A file of rules, and the sentences that go with it.
 struct rules_file {
   std::string text{};
   std::vector<std::string> settings{};  ///< that make the file effective; {file} is its path

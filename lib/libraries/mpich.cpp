@@ -152,8 +152,8 @@ tree choice(std::initializer_list<std::pair<std::string, tree>> branches) {
   return made;
 }
 
-// What follows a rule, under the conditions for which the algorithm is right. Bench calls reduce by
-// a built-in operation, and are not in place.
+// The branch of a rule, under the conditions for which the algorithm is right. Bench calls reduce
+// by a built-in operation, and are not in place.
 tree guarded(const line& l, const rule& r, tree leaf, const tree& otherwise) {
   switch (l.op) {
     case collective::all_reduce:

@@ -3,62 +3,50 @@
 // Open MPI's component tuned: https://docs.open-mpi.org, "Tuning collectives". Read in the sources
 // of 4.1.4, 5.0.9 and the main branch of August 2026.
 #include "lib/libraries/library.hpp"
-#include "railpass/base/names.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <limits>
 #include <sstream>
 
 namespace railpass::internal::libraries {
 namespace {
 
-// What keeps rules of a collective from being right.
-enum class trouble {
-  none,
-  no_size,     // the library chooses without looking at the size
-  other_size,  // by a size that is not the message's
-  ranks_may_differ
-};
-
 struct line {
   collective op;
   std::string_view name;
   int number;  // in files of rules
-  trouble what = trouble::none;
-  // Algorithms that keep the order of the operands: the library follows a rule whatever the
-  // operation is. Sources: coll_base_<collective>.c.
+  // Why a rule would be wrong; empty if a rule may be right.
+  std::string_view trouble = {};
+  // Algorithms that keep the order of the operands: Open MPI follows a rule whatever the operation
+  // is. Sources: coll_base_<collective>.c; tests/mpi/measure.cpp.
   std::array<std::string_view, 4> in_order{};
 };
 
+constexpr std::string_view no_size = "a rule would hold for all sizes";
+constexpr std::string_view other_size =
+    "Open MPI compares rules with another size than the message's";
+constexpr std::string_view ranks_differ =
+    "ranks may read different sizes from their arguments, and would follow different rules";
 constexpr std::array lines{
     line{collective::all_gather, "allgather", 0},
-    line{collective::all_gatherv, "allgatherv", 1, trouble::other_size},
+    line{collective::all_gatherv, "allgatherv", 1, other_size},
     line{collective::all_reduce,
          "allreduce",
          2,
-         trouble::none,
+         {},
          {"basic_linear", "nonoverlapping", "recursive_doubling", "rabenseifner"}},
     line{collective::all_to_all, "alltoall", 3},
-    line{collective::all_to_allv, "alltoallv", 4, trouble::no_size},
+    line{collective::all_to_allv, "alltoallv", 4, no_size},
     line{collective::barrier, "barrier", 6},
     line{collective::broadcast, "bcast", 7},
-    line{collective::exscan, "exscan", 8, trouble::other_size},
-    line{collective::gather, "gather", 9, trouble::ranks_may_differ},
-    line{collective::reduce,
-         "reduce",
-         11,
-         trouble::none,
-         {"linear", "in-order_binary", "rabenseifner"}},
-    line{collective::reduce_scatter, "reduce_scatter", 12, trouble::none, {"non-overlapping"}},
-    line{collective::reduce_scatter_block,
-         "reduce_scatter_block",
-         13,
-         trouble::none,
-         {"basic_linear"}},
-    line{collective::scan, "scan", 14, trouble::other_size},
-    line{collective::scatter, "scatter", 15, trouble::ranks_may_differ},
+    line{collective::exscan, "exscan", 8, other_size},
+    line{collective::gather, "gather", 9, ranks_differ},
+    line{collective::reduce, "reduce", 11, {}, {"linear", "in-order_binary", "rabenseifner"}},
+    line{collective::reduce_scatter, "reduce_scatter", 12, {}, {"non-overlapping", "butterfly"}},
+    line{collective::reduce_scatter_block, "reduce_scatter_block", 13, {}, {"basic_linear"}},
+    line{collective::scan, "scan", 14, other_size},
+    line{collective::scatter, "scatter", 15, ranks_differ},
 };
 
 const line* line_of(collective op) {
@@ -89,17 +77,7 @@ std::string why_not(collective op, const own_algorithm& algorithm, const bench_r
                     bool commutative) {
   const line* const l = line_of(op);
   if (!l) return "the component tuned has no rules for it";
-  switch (l->what) {
-    case trouble::no_size:
-      return "a rule would hold for all sizes";
-    case trouble::other_size:
-      return "Open MPI compares rules with another size than the message's";
-    case trouble::ranks_may_differ:
-      return "ranks may read different sizes from their arguments, and would follow different "
-             "rules";
-    default:
-      break;
-  }
+  if (!l->trouble.empty()) return std::string(l->trouble);
   if (traits_of(op).reduces && !commutative &&
       std::ranges::find(l->in_order, algorithm.name) == l->in_order.end())
     return "Open MPI would take it also for operations that are not commutative (see "
@@ -136,6 +114,8 @@ void write_row(std::ostream& text, const row& r) {
     text << " 0 0 0  # the default\n";
 }
 
+// The first version of the format, which all versions of Open MPI read. The second version adds
+// numbers of requests, which bench does not force.
 void write_collective(std::ostream& text, const rules_of_collective& of) {
   const line& l = *line_of(of.op);
   // Communicators follow the rules of the largest number of ranks that is not above theirs.

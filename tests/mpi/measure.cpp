@@ -110,7 +110,76 @@ namespace {
 // Before MPI_Init.
 const bool own_algorithms_prepared = (measure::own_algorithms::prepare(), true);
 
+// x -> a x + b modulo a prime: composing such maps is associative, but not commutative.
+struct map {
+  std::int32_t a = 1, b = 0;
+  friend bool operator==(const map&, const map&) = default;
+  friend map operator*(const map& f, const map& g) {
+    constexpr std::int32_t prime = 10007;
+    return {f.a * g.a % prime, (f.a * g.b + f.b) % prime};
+  }
+};
+
+void compose(void* left, void* right, int* count, MPI_Datatype*) {
+  for (int i = 0; i < *count; ++i)
+    static_cast<map*>(right)[i] = static_cast<map*>(left)[i] * static_cast<map*>(right)[i];
+}
+
+map map_of(int rank, int place) { return {2 + rank + place % 5, 1 + 3 * rank + place}; }
+
 }  // namespace
+
+TEST_CASE("the order of operands is kept by algorithms that rules name for all operations") {
+  const measure::job j = measure::job_of_world();
+  const auto* const library = libraries::find(measure::machine_marks(1).mpi_library);
+  if (j.num_ranks < 2 || library != &libraries::openmpi_library) return;
+  const measure::own_algorithms own(j);
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(2, MPI_INT32_T, &type);
+  MPI_Type_commit(&type);
+  MPI_Op composition = MPI_OP_NULL;
+  MPI_Op_create(compose, 0, &composition);
+  constexpr int most = 121;
+  const auto size = std::size_t(most * j.num_ranks);
+  std::vector<map> in(size), out(size), expected(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    in[i] = map_of(j.rank, int(i));
+    for (int r = 0; r < j.num_ranks; ++r) expected[i] = expected[i] * map_of(r, int(i));
+  }
+  int algorithms = 0;
+  for (const collective op : {collective::all_reduce, collective::reduce,
+                              collective::reduce_scatter, collective::reduce_scatter_block})
+    for (const own_algorithm& a : own.of(op)) {
+      if (!library->why_not(op, a, {}, false).empty()) continue;
+      ++algorithms;
+      for (const std::int64_t segment_bytes : {0, 64}) {
+        MPI_Comm comm = own.communicator(op, a, segment_bytes);
+        for (const int count : {1, 4, 13, 40, most}) {
+          CAPTURE(name_of(op), a.name, segment_bytes, count);
+          const std::vector<int> counts(std::size_t(j.num_ranks), count);
+          const int root = count % j.num_ranks;
+          int place = 0, received = count;
+          if (op == collective::all_reduce) {
+            PMPI_Allreduce(in.data(), out.data(), count, type, composition, comm);
+          } else if (op == collective::reduce) {
+            PMPI_Reduce(in.data(), out.data(), count, type, composition, root, comm);
+            received = j.rank == root ? count : 0;
+          } else {
+            place = j.rank * count;
+            if (op == collective::reduce_scatter)
+              PMPI_Reduce_scatter(in.data(), out.data(), counts.data(), type, composition, comm);
+            else
+              PMPI_Reduce_scatter_block(in.data(), out.data(), count, type, composition, comm);
+          }
+          CHECK(std::equal(out.begin(), out.begin() + received, expected.begin() + place));
+        }
+        MPI_Comm_free(&comm);
+      }
+    }
+  CHECK(algorithms >= 4);
+  MPI_Op_free(&composition);
+  MPI_Type_free(&type);
+}
 
 TEST_CASE("the MPI library's own algorithms are contestants") {
   const measure::job j = measure::job_of_world();
