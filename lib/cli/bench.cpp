@@ -270,8 +270,8 @@ const verb bench_verb{
     "  railpass bench --launches 6 -np 4 --bytes 64KiB --json bench.json\n"
     "  mpirun -n 4 railpass bench --bytes 64KiB,1MiB --budget 60s --json bench.json\n"
     "  mpirun -n 8 railpass bench --collectives broadcast --arms native,tuned,chain\n"
-    "  railpass bench --launches 6 -np 4 --arms native,native:all,native:all:32KiB --json "
-    "own.json\n"
+    "  railpass bench --launches 6 -np 4 --arms native,native:all,native:all:32KiB \\\n"
+    "      --json own.json\n"
     "  RAILPASS_PROFILE=profile.json mpirun -n 8 railpass bench --learning 100\n"
     "One run measures all arms in turn. With --launches N railpass starts the ranks N times and\n"
     "shows how launches differ. The exit status is 1 if a result was wrong.\n",

@@ -106,8 +106,7 @@ inline frozen freeze(std::span<const experience> known) {
       continue;
     }
     experience usable = e;
-    std::erase_if(usable.arms,
-                  [&](const arm_experience& a) { return !is_arm(*op, a.arm); });
+    std::erase_if(usable.arms, [&](const arm_experience& a) { return !is_arm(*op, a.arm); });
     const auto [arm, gain] = surest_gain(usable);
     frozen_class one{.op = *op,
                      .size_class = detail::has_sizes(*op) ? select::size_class_of(e.of.bytes) : 0,
