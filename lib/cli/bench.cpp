@@ -6,11 +6,11 @@
 #include "lib/files/files.hpp"
 #include "lib/launch/launcher.hpp"
 #include "lib/launch/planned_job.hpp"
+#include "lib/launch/ranks.hpp"
 #include "lib/measure/bench_tables.hpp"
 #include "lib/measure/launches.hpp"
 #include "lib/measure/workload.hpp"
 #include "lib/runtime/settings_in_force.hpp"
-#include "lib/tune/command.hpp"
 #include "railpass/base/names.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/version.hpp"
@@ -22,7 +22,6 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string_view>
 
 namespace railpass::internal::cli {
@@ -88,7 +87,7 @@ request parse(const options& o) {
   for (const std::string& name : split_list("--arms", o.arms)) {
     if (std::find(r.arms.begin(), r.arms.end(), name) != r.arms.end()) continue;
     r.arms.push_back(name);
-    if (name == "native" || name == "tuned") continue;
+    if (name == "native" || name == "tuned" || name == "all") continue;
     if (is_own_algorithm(name)) {
       check_own_arm(name);
       continue;
@@ -140,14 +139,6 @@ std::vector<measure::cell_request> cells_of(const request& r, const options& o,
   return cells;
 }
 
-// The message of a failed rank, without the launcher's lines.
-std::string reason_in(const tune::command_result& done) {
-  std::istringstream lines(done.errors);
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("railpass")) return line;
-  return done.failure;
-}
-
 // This command line for the ranks, without the options of the launching process.
 std::vector<std::string> words_for_ranks(const CLI::App& app) {
   static constexpr std::string_view ours[] = {"ranks", "launches", "launcher", "json",
@@ -174,9 +165,6 @@ int start(const options& o, const CLI::App& app) {
   o.json.check();
   const std::vector<std::string> program = words_for_ranks(app);
   const launch::starter found = launch::find_starter(o.launcher, {}, program.front());
-  const std::vector<std::string> command =
-      launch::command_of(found, *ranks, launch::passing_options(found.kind, {}), program);
-
   // Against ranks that hang; who measures takes about the budget.
   const double limit_s = 600 + 10 * wanted.budget_s;
   std::vector<bench_results> launches;
@@ -185,10 +173,8 @@ int start(const options& o, const CLI::App& app) {
     for (int i = 1; i <= o.launches; ++i) {
       const std::string name = "launch " + std::to_string(i) + " of " + std::to_string(o.launches);
       bar.show(double(i - 1) / o.launches, name);
-      const tune::command_result done = tune::run_command(
-          {.line = launch::quoted(command), .environment = {}, .limit_s = limit_s},
-          tune::watch_signals());
-      if (!done.failure.empty()) throw error(name + ": " + reason_in(done));
+      const tune::command_result done = launch::run_ranks(found, *ranks, {}, program, limit_s);
+      if (!done.failure.empty()) throw error(name + ": " + done.failure);
       launches.push_back(files::parse_bench(done.output, name));
     }
   }
@@ -286,8 +272,9 @@ const verb bench_verb{
           .value_name("SIZES")
           .show_default();
       add_option(app, "--arms", o->arms,
-                 "native, tuned, or arms such as pipeline+segment_bytes=8KiB; default: all of "
-                 "these. native:ALGORITHM[:SEGMENT]: the MPI library's call with one of its own "
+                 "native, tuned, or arms such as pipeline+segment_bytes=8KiB; all: every arm; "
+                 "default: native,tuned,all. native:ALGORITHM[:SEGMENT]: the MPI library's call "
+                 "with one of its own "
                  "algorithms; native:all: with each of them")
           .value_name("NAMES");
       add_option(app, "--budget", o->budget, "approximate time for all measurements")

@@ -87,7 +87,7 @@ std::vector<contestant> contestants_of(const std::vector<std::string>& arms, col
   const auto wants = [&](const char* name) {
     return arms.empty() || std::find(arms.begin(), arms.end(), name) != arms.end();
   };
-  if (arms.empty())
+  if (wants("all"))
     for (const arm& a : arms_of(op)) {
       // A segment as long as the message is the unsegmented arm again.
       const auto& parameters = a.base->parameter_list;

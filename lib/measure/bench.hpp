@@ -18,8 +18,8 @@ namespace railpass::internal::measure {
 
 /// The contestants of a cell of whole_message_bytes() (workload.hpp): the MPI library's call, the
 /// tuned call, and the arms, in the order of predictions by `knowledge` or, if null, by generic
-/// constants. `arms` restricts them ("native", "tuned", names of arms that can run here); empty: no
-/// restriction, but none of the MPI library's own algorithms. With `own` the arms may be
+/// constants. `arms` restricts them ("native", "tuned", names of arms that can run here, "all" for
+/// all arms); empty: native, tuned and all arms. With `own` the arms may be
 /// "native:ALGORITHM[:SEGMENT]", too. Equal on all ranks if the arguments are equal.
 std::vector<contestant> contestants_of(const std::vector<std::string>& arms, collective op,
                                        std::int64_t bytes, const job& j, const profile* knowledge,

@@ -138,6 +138,10 @@ bench_results over_launches(std::span<const bench_results> launches) {
            launches, &bench_results::learning,
            [](const learning_result& l) { return std::tie(l.collective, l.bytes, l.first_call); }))
     all.learning.push_back(learning_over(parts));
+  for (const bench_results& b : launches)
+    for (const own_algorithm& a : b.own_algorithms)
+      if (std::ranges::find(all.own_algorithms, a) == all.own_algorithms.end())
+        all.own_algorithms.push_back(a);
   for (auto& [name, note] : all.notes) {
     std::vector<std::string> notes;
     for (const bench_results& b : launches)

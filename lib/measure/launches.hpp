@@ -12,8 +12,9 @@ namespace railpass::internal::measure {
 
 /// Combines the launches into one bench. Times and ratios are medians over the launches. Intervals
 /// of ratios are for these medians (bounds_of_median; with fewer than 6 launches the confidence is
-/// below 95 %). The spread of runs combines the spread within and between launches. Differing notes
-/// are listed one after the other. Throws error without launches, or if numbers of ranks differ.
+/// below 95 %). Launches may have different cells. The spread of runs combines the spread within
+/// and between launches. Differing notes are listed one after the other. Throws error without
+/// launches, or if numbers of ranks differ.
 bench_results over_launches(std::span<const bench_results> launches);
 
 }  // namespace railpass::internal::measure

@@ -107,12 +107,14 @@ TEST_CASE("what only some launches measured is of those") {
   some[1].results.back().ratio_to_native.reset();
   some[0].results.push_back(some[0].results[0]);
   some[0].results.back().bytes = 128;
+  some[1].own_algorithms = {{"broadcast", "chain", 2}};
   const bench_results all = measure::over_launches(some);
   REQUIRE(all.results.size() == 4);
   CHECK(all.results[1].launch_ratios == std::vector<double>{0.8});
   CHECK(all.results[2].launch_medians_s.size() == 1);
   CHECK_FALSE(all.results[2].ratio_to_native);
   CHECK(all.results[3].bytes == 128);  // rows of a cell are together
+  CHECK(all.own_algorithms == some[1].own_algorithms);
 }
 
 TEST_CASE("launches that are not of one bench are refused") {

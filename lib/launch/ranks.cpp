@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/launch/ranks.hpp"
+
+#include <sstream>
+
+namespace railpass::internal::launch {
+namespace {
+
+// The message of a failed rank, without the launcher's lines.
+std::string reason_in(const tune::command_result& done) {
+  std::istringstream lines(done.errors);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("railpass")) return line;
+  return done.failure;
+}
+
+}  // namespace
+
+tune::command_result run_ranks(const starter& by, int ranks, std::vector<std::string> options,
+                               const std::vector<std::string>& program, double limit_s) {
+  const std::vector<std::string> passing = passing_options(by.kind, {});
+  options.insert(options.end(), passing.begin(), passing.end());
+  tune::command_result done =
+      tune::run_command({.line = quoted(command_of(by, ranks, options, program)),
+                         .environment = {},
+                         .limit_s = limit_s},
+                        tune::watch_signals());
+  if (!done.failure.empty()) done.failure = reason_in(done);
+  return done;
+}
+
+std::vector<std::string> placing_options(launcher_kind kind, spread how) {
+  const bool spreads = how == spread::over_hosts;
+  switch (kind) {
+    case launcher_kind::open_mpi:
+      return spreads ? std::vector<std::string>{"--map-by", "node"} : std::vector<std::string>{};
+    case launcher_kind::hydra:
+    case launcher_kind::intel:
+      return spreads ? std::vector<std::string>{"-ppn", "1"} : std::vector<std::string>{};
+    case launcher_kind::slurm:
+      return {spreads ? "--distribution=cyclic" : "--nodes=1"};
+    case launcher_kind::unknown:
+      break;
+  }
+  return {};
+}
+
+}  // namespace railpass::internal::launch
