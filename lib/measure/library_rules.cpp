@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/measure/library_rules.hpp"
+
+#include "lib/files/files.hpp"
+#include "lib/measure/own_algorithms.hpp"
+#include "railpass/base/error.hpp"
+
+#include <cstdint>
+#include <filesystem>
+
+namespace railpass::internal::measure {
+
+libraries::rule_set rules_of(std::span<const libraries::named_bench> files,
+                             const libraries::mpi_library& to, bool commutative) {
+  for (const libraries::named_bench& file : files)
+    if (const std::string& mark = file.bench.machine_id.mpi_library; !to.is(mark))
+      throw error(file.name + ": machine_id: measured with '" + mark + "', but the rules are for " +
+                  std::string(to.full));
+  return libraries::rules_from(
+      files, [&](collective op, const own_algorithm& algorithm, const bench_results& bench) {
+        return to.why_not(op, algorithm, bench, commutative);
+      });
+}
+
+libraries::rules_file rules_file_of(const libraries::rule_set& rules,
+                                    const libraries::mpi_library& to, const std::string& path,
+                                    const std::string& library) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+  libraries::rules_file file = to.write(
+      rules, to.reads_file
+                 ? files::read_text(library.empty() ? file_of_mpi_library() : library, most_bytes)
+                 : std::string());
+  for (std::string& setting : file.settings)
+    if (const std::size_t at = setting.find("{file}"); at != setting.npos)
+      setting.replace(at, 6, std::filesystem::absolute(path).string());
+  return file;
+}
+
+}  // namespace railpass::internal::measure
