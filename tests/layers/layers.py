@@ -45,7 +45,7 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           *((room, layer) for layer, rooms in ROOMS.items() for room in rooms),
           ("lib/halo/", "halo"), ("lib/c/", "c"), ("lib/preload/", "preload"),
           ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/libraries/", "libraries"), ("lib/tune/", "tune"),
-          ("lib/launch/", "launch")]
+          ("lib/launch/", "launch"), ("lib/characterise/", "characterise")]
 
 # Which layers may include what is not ours.
 OUTSIDE = {"Eigen/": {"fit", "tune"}, "nlohmann/": {"files", "report", "libraries", "measure", "tune", "cli"}, "CLI/": {"cli"}, "boost/": {"facade", "rails"},

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the fastest measured arms gain over the MPI library's default. Pure.
+#pragma once
+
+#include "models/samples.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace railpass::internal::characterise {
+
+/// The MPI library's own algorithms, or those of railpass.
+enum class arms_of { library, railpass };
+
+/// Whether the interval of the ratio to native, over the launches, has 95 % confidence and ends
+/// below 1.
+bool is_certain_gain(const bench_result& r);
+
+/// The fastest arm of a cell with a certain gain. Null if no arm has such a gain.
+const bench_result* surest(const bench_results& bench, const std::string& collective,
+                           std::int64_t bytes, arms_of kind);
+/// The fastest arm of a cell, certain or not; null if none was measured.
+const bench_result* fastest(const bench_results& bench, const std::string& collective,
+                            std::int64_t bytes, arms_of kind);
+
+/// One collective on one number of ranks.
+struct collective_gain {
+  std::string collective{};
+  int num_ranks = 0;
+  std::vector<std::int64_t> sizes{};  ///< ascending
+  /// Geometric means over the sizes of the time in native's, with the surest arm at each size, or
+  /// native without one.
+  double library_ratio = 1, railpass_ratio = 1;
+};
+std::vector<collective_gain> gains_of(const bench_results& bench);
+
+}  // namespace railpass::internal::characterise

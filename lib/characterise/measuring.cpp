@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/characterise/measuring.hpp"
+
+#include "lib/characterise/outcome.hpp"
+#include "lib/files/files.hpp"
+#include "lib/launch/ranks.hpp"
+#include "lib/libraries/library.hpp"
+#include "railpass/base/error.hpp"
+#include "railpass/base/units.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace railpass::internal::characterise {
+namespace {
+
+constexpr const char* samples_name = "samples.json";
+constexpr const char* samples_across_name = "samples_across.json";
+
+template <class Value, class Name>
+std::string list_of(const std::vector<Value>& values, Name name) {
+  std::string text;
+  for (const Value& value : values) text += (text.empty() ? "" : ",") + std::string(name(value));
+  return text;
+}
+
+std::string names_of(const std::vector<collective>& ops) {
+  return list_of(ops, [](collective op) { return name_of(op); });
+}
+
+class machine {
+ public:
+  machine(const folder& to, const question& q, const std::string& launcher,
+          const progress_report& progress)
+      : folder_(to),
+        question_(q),
+        progress_(progress),
+        program_(std::filesystem::canonical("/proc/self/exe").string()),
+        starter_(launch::find_starter(launcher, {}, program_)) {
+    // Each launch is to be like the first one, and leaves nothing behind.
+    setenv("RAILPASS_KNOWLEDGE", "off", 1);
+  }
+
+  void sample() {
+    if (folder_.has(samples_name)) return;
+    progress_(0, "sampling");
+    // Two ranks on different hosts, if there are several hosts.
+    const std::string spread = sample_two(launch::spread::over_hosts);
+    if (files::parse_samples(spread, "railpass sample").machine_id.num_hosts == 1) {
+      files::write_text(folder_.file(samples_name), spread);
+      return;
+    }
+    files::write_text(folder_.file(samples_across_name), spread);
+    files::write_text(folder_.file(samples_name), sample_two(launch::spread::on_one_host));
+  }
+
+  void launch_all() {
+    fit(folder_, sample_files(folder_));
+    setenv("RAILPASS_PROFILE", std::filesystem::absolute(folder_.file(profile_name)).c_str(), 1);
+    const sample_set samples = files::read_samples(sample_files(folder_).front());
+    question_.own_algorithms = libraries::find(samples.machine_id.mpi_library) != nullptr;
+    std::vector<launch_record> launches = folder_.launches();
+    for (const launch_record& one : launches) check(one, samples);
+    while (const auto next = next_launch(question_, launches)) {
+      progress_(spent_s(launches) / question_.budget_s, title_of(*next));
+      launches.push_back(run(*next, samples));
+      check(launches.back(), samples);
+      folder_.add(launches.back());
+    }
+    if (std::ranges::none_of(launches, &std::string::empty, &launch_record::failure))
+      throw error(launches.empty() ? "no launch was made" : launches.front().failure);
+  }
+
+ private:
+  static double spent_s(const std::vector<launch_record>& launches) {
+    double sum_s = 0;
+    for (const launch_record& one : launches) sum_s += one.wall_s;
+    return sum_s;
+  }
+
+  static std::string title_of(const launch_request& r) {
+    return (r.ops.size() == 1 ? std::string(name_of(r.ops.front()))
+                              : std::to_string(r.ops.size()) + " collectives") +
+           " on " + std::to_string(r.num_ranks) + " ranks";
+  }
+
+  std::string sample_two(launch::spread how) const {
+    const double budget_s = std::clamp(0.02 * question_.budget_s, 2.0, 30.0);
+    const tune::command_result done =
+        launch::run_ranks(starter_, 2, launch::placing_options(starter_.kind, how),
+                          {program_, "sample", "--collectives=" + names_of(question_.ops),
+                           "--budget=" + fixed(budget_s, 3), "--json", "-"},
+                          limit_s(budget_s));
+    if (!done.failure.empty()) throw error("sampling: " + done.failure);
+    return done.output;
+  }
+
+  // Against ranks that hang: what measures may take several times its budget.
+  static double limit_s(double budget_s) { return 60 + 6 * budget_s; }
+
+  launch_record run(const launch_request& r, const sample_set& samples) const {
+    const auto text = [](const auto& value) { return std::to_string(value); };
+    const auto same = [](const std::string& word) { return word; };
+    const tune::command_result done = launch::run_ranks(
+        starter_, r.num_ranks, {},
+        {program_, "bench", "--collectives=" + names_of(r.ops), "--bytes=" + list_of(r.sizes, text),
+         "--arms=" + list_of(r.arms, same), "--budget=" + fixed(r.budget_s, 3), "--json", "-"},
+        limit_s(r.budget_s));
+    launch_record record{.request = r, .wall_s = done.wall_s, .failure = done.failure};
+    if (done.failure.empty())
+      record.results = files::parse_bench(done.output, "railpass bench");
+    else  // where and when
+      record.results = {.machine_id = samples.machine_id, .measured_at = files::utc_now()};
+    return record;
+  }
+
+  void check(const launch_record& one, const sample_set& samples) const {
+    fingerprint here = one.results.machine_id;
+    here.num_hosts = samples.machine_id.num_hosts;
+    if (const std::string why = mismatch(samples.machine_id, here); !why.empty())
+      throw error(folder_.path() + ": " + why + "; name another folder");
+  }
+
+  const folder& folder_;
+  question question_;
+  const progress_report& progress_;
+  std::string program_;
+  launch::starter starter_;
+};
+
+}  // namespace
+
+std::vector<std::string> sample_files(const folder& from) {
+  std::vector<std::string> paths;
+  for (const char* const name : {samples_name, samples_across_name})
+    if (from.has(name)) paths.push_back(from.file(name));
+  return paths;
+}
+
+void measure_machine(const folder& to, const question& q, const std::string& launcher,
+                     const progress_report& progress) {
+  machine m(to, q, launcher, progress);
+  m.sample();
+  m.launch_all();
+}
+
+}  // namespace railpass::internal::characterise

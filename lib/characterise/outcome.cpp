@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/characterise/outcome.hpp"
+
+#include "lib/characterise/gains.hpp"
+#include "lib/characterise/measuring.hpp"
+#include "lib/files/files.hpp"
+#include "lib/measure/fit_input.hpp"
+#include "lib/measure/library_rules.hpp"
+#include "railpass/base/error.hpp"
+#include "railpass/base/statistics.hpp"
+#include "railpass/fit/profile.hpp"
+#include "railpass/knowledge/freeze.hpp"
+#include "railpass/knowledge/imports.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+namespace railpass::internal::characterise {
+namespace {
+
+std::vector<std::string> paths_of(const std::vector<libraries::named_bench>& benches) {
+  std::vector<std::string> paths;
+  for (const libraries::named_bench& one : benches) paths.push_back(one.name);
+  return paths;
+}
+
+// Rules rest on enough launches; the time may be over before a cell has these.
+std::vector<libraries::named_bench> usable_for_rules(std::vector<libraries::named_bench> benches) {
+  for (libraries::named_bench& one : benches)
+    std::erase_if(one.bench.results, [](const bench_result& r) {
+      return is_own_algorithm(r.arm) && r.launch_ratios.size() < std::size_t(deciding_launches);
+    });
+  std::erase_if(benches, [](const libraries::named_bench& one) {
+    return std::ranges::none_of(one.bench.results, is_own_algorithm, &bench_result::arm);
+  });
+  return benches;
+}
+
+void write_rules(const folder& to, outcome& o) {
+  const std::string& mark = o.benches.front().bench.machine_id.mpi_library;
+  const libraries::mpi_library* const library = libraries::find(mark);
+  if (!library) {
+    o.no_rules = "railpass writes no rules for this MPI library (" + mark + ").";
+    return;
+  }
+  const std::string path = to.file("rules." + std::string(library->name));
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  const auto usable = usable_for_rules(o.benches);
+  if (usable.empty()) {
+    o.no_rules = "No algorithm of the MPI library's own was measured in " +
+                 std::to_string(deciding_launches) +
+                 " launches, as rules need; a larger --budget "
+                 "makes more launches.";
+    return;
+  }
+  o.rules = measure::rules_of(usable, *library, false);
+  if (o.rules.collectives.empty()) {
+    o.no_rules =
+        "No rules: no algorithm of the MPI library's own was shown to be faster than its "
+        "default.";
+    return;
+  }
+  const libraries::rules_file file = measure::rules_file_of(o.rules, *library, path);
+  files::write_text(path, file.text);
+  o.rules_path = path;
+  o.rule_settings = file.settings;
+  o.rule_limits = file.limits;
+}
+
+// Sizes between two measured sizes with the same variant take this variant, too.
+std::vector<knowledge::planned_calls> with_sizes_between(
+    const std::vector<knowledge::planned_calls>& calls) {
+  std::vector<knowledge::planned_calls> all;
+  for (const knowledge::planned_calls& c : calls) {
+    knowledge::planned_calls as_before = c;
+    if (!all.empty()) {
+      as_before.from_bytes = all.back().from_bytes;
+      as_before.to_bytes = all.back().to_bytes;
+    }
+    if (!all.empty() && all.back() == as_before)
+      all.back().to_bytes = c.to_bytes;
+    else
+      all.push_back(c);
+  }
+  return all;
+}
+
+// Knowledge of the default and of arms whose gain over the launches is certain.
+std::vector<knowledge::experience> certain_knowledge(
+    const std::vector<libraries::named_bench>& benches) {
+  std::vector<knowledge::experience> all;
+  for (const libraries::named_bench& one : benches) {
+    bench_results bench = one.bench;
+    std::erase_if(bench.results,
+                  [](const bench_result& r) { return r.arm != "native" && !is_certain_gain(r); });
+    std::ranges::move(knowledge::record_of(bench).contexts, std::back_inserter(all));
+  }
+  return all;
+}
+
+void write_plan(const folder& to, outcome& o) {
+  o.plan = with_sizes_between(knowledge::freeze(certain_knowledge(o.benches)).calls);
+  if (o.plan.empty()) return;
+  fingerprint machine = o.benches.front().bench.machine_id;
+  machine.num_hosts = 1;  // the calls contain the ranks per node and the rails
+  machine.rails.clear();
+  o.plan_path = to.file("plan.json");
+  files::write_text(o.plan_path,
+                    files::to_json(knowledge::plan{
+                        .machine = machine, .written_at = files::utc_now(), .calls = o.plan}));
+}
+
+bool gains(const knowledge::planned_calls& c) { return c.variant != "native"; }
+
+}  // namespace
+
+void fit(const folder& to, const std::vector<std::string>& files) {
+  const measure::fit_input input = measure::collect_fit_input(files, {}, {});
+  files::write_text(to.file(profile_name),
+                    files::to_json(fit_profile(input.all, input.machine_id, input.time)));
+}
+
+outcome write_outcome(const folder& to, const question& q) {
+  outcome o;
+  const std::vector<launch_record> launches = to.launches();
+  for (const launch_record& one : launches) o.measured_s += one.wall_s;
+  o.launches = int(launches.size());
+  for (const int ranks : q.ranks) {
+    const auto bench = bench_of(launches, ranks);
+    if (!bench) continue;
+    o.benches.push_back({to.file("bench_" + std::to_string(ranks) + ".json"), *bench});
+    files::write_text(o.benches.back().name, files::to_json(*bench));
+  }
+  if (o.benches.empty()) throw error(to.path() + ": no launch was successful");
+  std::vector<std::string> measured = sample_files(to);
+  std::ranges::move(paths_of(o.benches), std::back_inserter(measured));
+  fit(to, measured);
+  write_rules(to, o);
+  write_plan(to, o);
+  o.left_out = left_out(q, launches);
+  return o;
+}
+
+std::vector<std::string> advice(const outcome& o) {
+  std::vector<std::string> sentences;
+  if (!o.rules_path.empty()) {
+    std::string settings;
+    for (const std::string& one : o.rule_settings) settings += (settings.empty() ? "" : " ") + one;
+    sentences.push_back(
+        "Programs without railpass take the faster algorithms of the MPI library "
+        "with these settings: " +
+        settings);
+  }
+  if (std::ranges::any_of(o.plan, gains))
+    sentences.push_back(
+        "Programs with railpass follow the plan from their first call on with "
+        "RAILPASS_PLAN=" +
+        std::filesystem::absolute(o.plan_path).string());
+  if (sentences.empty())
+    sentences.push_back(
+        "Nothing is to be done: no algorithm was shown to be faster than the MPI library's "
+        "default.");
+  if (!o.no_rules.empty()) sentences.push_back(o.no_rules);
+  return sentences;
+}
+
+}  // namespace railpass::internal::characterise

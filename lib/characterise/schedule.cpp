@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/characterise/schedule.hpp"
+
+#include "railpass/base/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace railpass::internal::characterise {
+namespace {
+
+// An arm with at most this share of native's time may be worth a rule or an entry of a plan.
+constexpr double deciding_ratio = 0.97;
+// The first launch of a collective measures all arms, later launches those that may be the best.
+constexpr std::size_t contenders_of_a_kind = 2;
+constexpr double contending_ratio = 1.3;
+constexpr int most_screenings = 2;
+constexpr double screening_weight = 3;
+// The coarse grid is to take about this share of the time.
+constexpr double coarse_share = 0.5;
+constexpr double least_cell_s = 0.01, most_cell_s = 1, least_launch_s = 1;
+// Sizes nearer than that need no size in between.
+constexpr double smallest_step = 1.5;
+// A jump of the time without a change of the best arm is worth as much as this gain.
+constexpr double value_of_a_jump = 0.1;
+constexpr double least_value = 0.02;
+constexpr std::size_t most_refined_sizes = 4;
+
+enum class arm_kind { native, own, ours };
+
+arm_kind kind_of(const std::string& arm) {
+  return arm == "native"         ? arm_kind::native
+         : is_own_algorithm(arm) ? arm_kind::own
+                                 : arm_kind::ours;
+}
+
+// The arms of one cell, with a value of each launch that measured them.
+struct arm_times {
+  std::vector<double> medians_s, ratios;
+};
+
+struct cell {
+  int launches = 0;
+  std::map<std::string, arm_times> arms;
+
+  // The fastest arm of a kind, and its time; null if none was measured.
+  const std::pair<const std::string, arm_times>* best(std::optional<arm_kind> kind = {}) const {
+    const std::pair<const std::string, arm_times>* found = nullptr;
+    for (const auto& one : arms)
+      if ((!kind || kind_of(one.first) == *kind) &&
+          (!found || median(one.second.medians_s) < median(found->second.medians_s)))
+        found = &one;
+    return found;
+  }
+
+  // 1 - (the time of the fastest arm / native's); 0 if native is the fastest.
+  double gain() const {
+    double least = 1;
+    for (const auto& [arm, times] : arms)
+      if (!times.ratios.empty()) least = std::min(least, median(times.ratios));
+    return 1 - least;
+  }
+
+  // Of the ratio of the fastest arm to native.
+  double width() const {
+    const auto* const fastest = best();
+    if (!fastest || fastest->second.ratios.size() < 2) return 0;
+    const interval likely = bounds_of_median(fastest->second.ratios).bounds;
+    return likely.high - likely.low;
+  }
+
+  bool needs_launch() const {
+    return launches < first_launches ||
+           (launches < deciding_launches && 1 - gain() <= deciding_ratio);
+  }
+};
+
+// A collective on a number of ranks.
+struct curve {
+  collective op{};
+  int num_ranks = 0;
+  int failures = 0;
+  int launches = 0;
+  std::map<std::int64_t, cell> cells{};  // by the size that was asked for
+  std::set<std::string> contenders{};
+
+  bool is_left_out() const { return failures >= 2; }
+  // Whether the contenders are known: the time of a launch may not be enough for any arm beside the
+  // default.
+  bool is_screened() const {
+    return launches >= most_screenings ||
+           (launches > 0 && std::ranges::none_of(cells, [](const auto& one) {
+              return one.second.launches > 0 && one.second.arms.size() < 2;
+            }));
+  }
+};
+
+// The bench rounds sizes up; a barrier has its own.
+std::int64_t measured_bytes(const bench_results& results, std::string_view op, std::int64_t size) {
+  std::int64_t found = -1, largest = 0;
+  for (const bench_result& r : results.results) {
+    if (r.collective != op) continue;
+    largest = std::max(largest, r.bytes);
+    if (r.bytes >= size && (found < 0 || r.bytes < found)) found = r.bytes;
+  }
+  return found < 0 ? largest : found;
+}
+
+std::set<std::string> contenders_in(const std::map<std::int64_t, cell>& cells) {
+  std::set<std::string> all;
+  for (const auto& [size, c] : cells)
+    for (const arm_kind kind : {arm_kind::own, arm_kind::ours}) {
+      std::vector<std::pair<double, std::string>> fastest;
+      for (const auto& [arm, times] : c.arms)
+        if (kind_of(arm) == kind) fastest.emplace_back(median(times.medians_s), arm);
+      std::ranges::sort(fastest);
+      for (std::size_t i = 0; i < std::min(fastest.size(), contenders_of_a_kind); ++i)
+        if (fastest[i].first <= contending_ratio * fastest[0].first) all.insert(fastest[i].second);
+    }
+  return all;
+}
+
+void add(curve& to, const launch_record& record) {
+  if (!record.failure.empty()) {
+    ++to.failures;
+    return;
+  }
+  const bool was_screened = to.is_screened();
+  ++to.launches;
+  const std::string_view name = name_of(to.op);
+  for (const std::int64_t size : record.request.sizes) {
+    cell& c = to.cells[size];
+    ++c.launches;
+    const std::int64_t bytes = measured_bytes(record.results, name, size);
+    for (const bench_result& r : record.results.results) {
+      if (r.collective != name || r.bytes != bytes) continue;
+      arm_times& times = c.arms[r.arm];
+      times.medians_s.push_back(r.median_s);
+      if (r.ratio_to_native && r.arm != "native") times.ratios.push_back(*r.ratio_to_native);
+    }
+  }
+  if (!was_screened) to.contenders = contenders_in(to.cells);
+}
+
+std::vector<curve> curves_of(const question& q, std::span<const launch_record> so_far) {
+  std::vector<curve> all;
+  for (const int ranks : q.ranks)
+    for (const collective op : q.ops) {
+      curve& c = all.emplace_back(curve{.op = op, .num_ranks = ranks});
+      for (const std::int64_t size : coarse_sizes) c.cells[size];
+      for (const launch_record& record : so_far)
+        if (record.request.num_ranks == ranks &&
+            std::ranges::find(record.request.ops, op) != record.request.ops.end())
+          add(c, record);
+    }
+  return all;
+}
+
+double cell_s(const question& q) {
+  const double cells = double(q.ranks.size() * q.ops.size() * coarse_sizes.size());
+  const double weight = screening_weight + deciding_launches - 1;
+  return std::clamp(coarse_share * q.budget_s / (cells * weight), least_cell_s, most_cell_s);
+}
+
+// A launch of these curves, which have one number of ranks.
+launch_request launch_of(const question& q, const std::vector<const curve*>& curves,
+                         const std::set<std::int64_t>& sizes) {
+  launch_request next{.num_ranks = curves.front()->num_ranks,
+                      .sizes = {sizes.begin(), sizes.end()}};
+  const bool screens = !curves.front()->is_screened();
+  std::set<std::string> contenders;
+  for (const curve* c : curves) {
+    next.ops.push_back(c->op);
+    contenders.insert(c->contenders.begin(), c->contenders.end());
+  }
+  next.arms = {"native"};
+  if (screens) {
+    next.arms.emplace_back("all");
+    if (q.own_algorithms)
+      next.arms.insert(next.arms.end(), {"native:all", "native:all:16KiB", "native:all:128KiB"});
+  } else {
+    next.arms.insert(next.arms.end(), contenders.begin(), contenders.end());
+  }
+  next.budget_s = std::max(least_launch_s, cell_s(q) * double(next.ops.size() * sizes.size()) *
+                                               (screens ? screening_weight : 1));
+  return next;
+}
+
+// The cells with the fewest launches among those that need more. Collectives on one number of ranks
+// share the launch, as each start takes time.
+std::optional<launch_request> needed_launch(const question& q, const std::vector<curve>& curves) {
+  int fewest = deciding_launches;
+  for (const curve& c : curves)
+    for (const auto& [size, one] : c.cells)
+      if (!c.is_left_out() && one.needs_launch()) fewest = std::min(fewest, one.launches);
+  if (fewest == deciding_launches) return std::nullopt;
+  std::vector<const curve*> together;
+  std::set<std::int64_t> sizes;
+  for (const curve& c : curves) {
+    if (c.is_left_out() ||
+        (!together.empty() && (c.num_ranks != together.front()->num_ranks || c.failures > 0 ||
+                               c.is_screened() != together.front()->is_screened())))
+      continue;
+    bool needs = false;
+    for (const auto& [size, one] : c.cells)
+      if (one.needs_launch() && one.launches == fewest) {
+        sizes.insert(size);
+        needs = true;
+      }
+    if (!needs) continue;
+    together.push_back(&c);
+    if (c.failures > 0) break;  // alone
+  }
+  return launch_of(q, together, sizes);
+}
+
+double native_s(const cell& c) {
+  const auto native = c.arms.find("native");
+  return native == c.arms.end() ? 0 : median(native->second.medians_s);
+}
+
+bool has_same_best(const cell& a, const cell& b) {
+  const auto name = [](const cell& c, std::optional<arm_kind> kind) {
+    const auto* const best = c.best(kind);
+    return best ? best->first : std::string();
+  };
+  return name(a, {}) == name(b, {});
+}
+
+// Native's time grows more than the size, or falls.
+bool jumps(const cell& a, const cell& b, double step) {
+  const double factor = native_s(b) / native_s(a);
+  return factor > 1.2 * step || factor < 0.9;
+}
+
+// What a size between two neighbours, or another launch of a cell, is worth: a gain that may be
+// missed, times octaves of sizes.
+std::vector<std::pair<double, std::int64_t>> values_of(const curve& c) {
+  std::vector<std::pair<double, std::int64_t>> values;
+  for (auto a = c.cells.begin(); a != c.cells.end(); ++a) {
+    const cell& here = a->second;
+    if (here.arms.empty()) continue;
+    if (here.launches < most_launches && 1 - here.gain() <= deciding_ratio)
+      values.emplace_back(std::min(here.gain(), here.width()), a->first);
+    const auto b = std::next(a);
+    if (b == c.cells.end() || b->second.arms.empty()) continue;
+    const double step = double(b->first) / double(a->first);
+    if (step < smallest_step) continue;
+    const bool jump = jumps(here, b->second, step);
+    const double stake = std::max(here.gain(), b->second.gain());
+    const double value = std::max(has_same_best(here, b->second) ? 0 : stake,
+                                  jump ? std::max(stake, value_of_a_jump) : 0);
+    // Whole numbers of doubles.
+    const auto between = std::int64_t(std::sqrt(double(a->first) * double(b->first)) / 8 + 1) * 8;
+    if (between > a->first && between < b->first)
+      values.emplace_back(value * std::log2(step), between);
+  }
+  std::erase_if(values, [](const auto& v) { return v.first < least_value; });
+  std::ranges::stable_sort(values, std::greater{}, &std::pair<double, std::int64_t>::first);
+  if (values.size() > most_refined_sizes) values.resize(most_refined_sizes);
+  return values;
+}
+
+std::optional<launch_request> refining_launch(const question& q, const std::vector<curve>& curves) {
+  const curve* most = nullptr;
+  double most_value = 0;
+  std::vector<std::pair<double, std::int64_t>> chosen;
+  for (const curve& c : curves) {
+    if (c.is_left_out() || c.op == collective::barrier) continue;
+    const auto values = values_of(c);
+    double sum = 0;
+    for (const auto& [value, size] : values) sum += value;
+    if (sum <= most_value) continue;
+    most = &c;
+    most_value = sum;
+    chosen = values;
+  }
+  if (!most) return std::nullopt;
+  std::set<std::int64_t> sizes;
+  for (const auto& [value, size] : chosen) sizes.insert(size);
+  return launch_of(q, {most}, sizes);
+}
+
+}  // namespace
+
+double estimated_s(const launch_request& next, std::span<const launch_record> so_far) {
+  constexpr double start_s = 1;
+  std::vector<double> factors;
+  for (const launch_record& r : so_far)
+    if (r.failure.empty() && r.request.num_ranks == next.num_ranks)
+      factors.push_back(r.wall_s / (r.request.budget_s + start_s));
+  return (next.budget_s + start_s) * (factors.empty() ? 1 : median(factors));
+}
+
+std::optional<launch_request> next_launch(const question& q,
+                                          std::span<const launch_record> so_far) {
+  const std::vector<curve> curves = curves_of(q, so_far);
+  std::optional<launch_request> next = needed_launch(q, curves);
+  if (!next) next = refining_launch(q, curves);
+  double spent_s = 0;
+  for (const launch_record& r : so_far) spent_s += r.wall_s;
+  // A launch that would end late is made if most of it fits.
+  if (next && !so_far.empty() && spent_s + estimated_s(*next, so_far) / 2 > q.budget_s)
+    return std::nullopt;
+  return next;
+}
+
+std::vector<std::string> left_out(const question& q, std::span<const launch_record> so_far) {
+  std::vector<std::string> sentences;
+  for (const curve& c : curves_of(q, so_far))
+    if (c.is_left_out())
+      sentences.push_back(std::string(name_of(c.op)) + " on " + std::to_string(c.num_ranks) +
+                          " ranks: left out, as two launches failed");
+  return sentences;
+}
+
+}  // namespace railpass::internal::characterise

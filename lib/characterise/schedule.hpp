@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Chooses the launches of a characterisation: which collectives and sizes, on how many ranks, by
+// which arms. Pure: the choice follows from the launches so far alone, so an interrupted
+// characterisation goes on where it was.
+#pragma once
+
+#include "collectives/collective.hpp"
+#include "models/samples.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace railpass::internal::characterise {
+
+/// What is to be measured.
+struct question {
+  std::vector<collective> ops{};
+  std::vector<int> ranks{};
+  double budget_s = 1200;      ///< of all launches together
+  bool own_algorithms = true;  ///< whether those of the MPI library can be forced
+};
+
+/// The sizes that each collective is measured at, in bytes, before any other: a factor of 8 to 12
+/// apart, and not all powers of two.
+inline constexpr std::array<std::int64_t, 7> coarse_sizes{8,     100,    1024,   10000,
+                                                          65536, 500000, 4194304};
+
+/// Launches of a cell (a collective at a size on a number of ranks) where an arm may be faster than
+/// native: rules need so many (libraries::least_confidence). All other cells get `first_launches`.
+inline constexpr int deciding_launches = 6, first_launches = 2;
+/// Most launches of a cell, to make an interval narrower.
+inline constexpr int most_launches = 24;
+
+/// One launch of railpass bench: each collective at each size.
+struct launch_request {
+  int num_ranks = 0;
+  std::vector<collective> ops{};
+  std::vector<std::int64_t> sizes{};  ///< bytes; the bench rounds up to whole elements
+  std::vector<std::string> arms{};    ///< as bench --arms
+  double budget_s = 0;
+  friend bool operator==(const launch_request&, const launch_request&) = default;
+};
+
+struct launch_record {
+  launch_request request{};  ///< arms may be missing
+  double wall_s = 0;
+  std::string failure{};    ///< the reason why there are no results; empty: there are
+  bench_results results{};  ///< of this launch alone
+};
+
+/// How long the launch is likely to take, by the earlier launches on as many ranks.
+double estimated_s(const launch_request& next, std::span<const launch_record> so_far);
+
+/// The next launch; nothing if the time is over or if no launch would change a decision. First all
+/// cells of coarse_sizes, and more launches of cells where an arm may be faster than native; then
+/// sizes between neighbours where the best arm changes or native's time jumps, and cells whose
+/// intervals are wide. A collective whose launch failed on a number of ranks is launched alone
+/// there, and after a second failure not again.
+std::optional<launch_request> next_launch(const question& q, std::span<const launch_record> so_far);
+
+/// Collectives that two launches on a number of ranks have failed for, in sentences.
+std::vector<std::string> left_out(const question& q, std::span<const launch_record> so_far);
+
+}  // namespace railpass::internal::characterise

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSL-1.0
+"""railpass characterise: what the folder gets, that a second run continues, the job script, and what
+is refused."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from pages import check_page  # noqa: E402
+from program import ProgramTest, main  # noqa: E402
+
+
+class Characterise(ProgramTest):
+    def launches(self):
+        return sorted(os.listdir(self.path("found/launches")))
+
+    def read(self, name):
+        with open(self.path("found/" + name), encoding="utf-8") as file:
+            return file.read()
+
+    def characterise(self, budget, **options):
+        return self.run_railpass("characterise", "-o", self.path("found"), "-n", 2, "--collectives",
+                                 "broadcast,gather", "--budget", budget, **options)
+
+    def test_a_folder_that_other_verbs_read_and_that_grows(self):
+        self.characterise("1s")
+        first = self.launches()
+        self.assertGreaterEqual(len(first), 1)
+        contents = [self.read("launches/" + name) for name in first]
+        # The time is over: nothing is measured again.
+        samples = self.read("samples.json")
+        self.characterise("1s")
+        self.assertEqual(self.launches(), first)
+        done = self.characterise("8s")
+        self.assertGreater(len(self.launches()), len(first))
+        self.assertEqual([self.read("launches/" + name) for name in first], contents)
+        self.assertEqual(self.read("samples.json"), samples)
+
+        for words in ("launches in", "broadcast", "gather", "page: "):
+            self.assertIn(words, done.stdout)
+        bench = json.loads(self.read("bench_2.json"))
+        self.assertEqual(bench["format"], "railpass bench")
+        cells = {(r["collective"], r["bytes"]) for r in bench["results"]}
+        self.assertEqual(len([c for c in cells if c[0] == "broadcast"]), 7)
+        self.assertIn("native", {r["arm"] for r in bench["results"]})
+        self.run_railpass("predict", "--profile", self.path("found/profile.json"), "-p", 2,
+                          "--collective", "broadcast")
+        self.run_railpass("fit", self.path("found/samples.json"), self.path("found/bench_2.json"),
+                          "-o", self.path("profile.json"))
+        self.assertEqual(json.loads(self.read("plan.json"))["format"], "railpass plan")
+        text = check_page(self, self.path("found/page.html"))
+        for words in ("Gain over the default", "What to do", "Guidelines that the defaults violate",
+                      "Cliffs of the defaults", "Time against size on 2 ranks"):
+            self.assertIn(words, text)
+
+    def test_a_job_script_instead(self):
+        script = self.path("job.sh")
+        self.run_railpass("characterise", "-o", self.path("found"), "-n", "4,6", "--budget", "30min",
+                          "--slurm", script)
+        with open(script, encoding="utf-8") as file:
+            text = file.read()
+        for words in ("#!/bin/bash\n", "#SBATCH --ntasks=6\n", "#SBATCH --time=46\n",
+                      f" characterise -o {self.path('found')} -n 4,6 --launcher srun "
+                      "--budget 30min "):
+            self.assertIn(words, text)
+        self.assertFalse(os.path.exists(self.path("found")))
+
+    def test_refused(self):
+        folder = self.path("found")
+        self.check_refused("characterise", "-n", 2, says="--output is required")
+        for ranks in "1", "2,x", "0":
+            self.check_refused("characterise", "-o", folder, "-n", ranks, says="-n")
+        self.check_refused("characterise", "-o", folder, "-n", 2, "--budget", "x", says="--budget")
+        self.check_refused("characterise", "-o", folder, "-n", 2, "--collectives", "x",
+                           says="--collectives")
+        self.check_refused("characterise", "-o", self.write("file", ""), "-n", 2, status=1,
+                           says="cannot be created")
+
+
+if __name__ == "__main__":
+    main()

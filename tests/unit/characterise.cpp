@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Which launches a characterisation makes on made-up machines, and what it says of their times.
+#include "lib/characterise/gains.hpp"
+#include "lib/characterise/guidelines.hpp"
+#include "lib/characterise/schedule.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <tuple>
+
+using namespace railpass;
+using namespace railpass::internal::characterise;
+
+namespace {
+
+// A machine where an algorithm of the library is faster than the default from some size on, and one
+// of railpass up to some size. Where these sizes are depends on collective and ranks.
+class made_up_machine {
+ public:
+  explicit made_up_machine(std::uint64_t seed, std::vector<collective> broken = {})
+      : seed_(seed), broken_(std::move(broken)) {}
+
+  launch_record run(const launch_request& r) {
+    launch_record record{.request = r, .wall_s = 0.5 + 1.3 * r.budget_s};
+    record.results.num_ranks = r.num_ranks;
+    for (const collective op : r.ops) {
+      if (std::ranges::find(broken_, op) != broken_.end()) record.failure = "rank 1 was killed";
+      for (const std::int64_t size : r.sizes) add(record.results, op, size, r.num_ranks);
+    }
+    if (!record.failure.empty()) record.results.results.clear();
+    ++launches_;
+    return record;
+  }
+
+  bool decides(collective op, std::int64_t size, int ranks) const {
+    const auto bytes = double(bytes_of(op, size, ranks));
+    return bytes >= library_from(op, ranks) || bytes <= railpass_to(op, ranks);
+  }
+
+ private:
+  double draw(collective op, int ranks, int what) const {
+    std::mt19937_64 random(seed_ + 1000 * std::uint64_t(op) + std::uint64_t(ranks) +
+                           77777 * std::uint64_t(what));
+    return std::uniform_real_distribution(0.0, 1.0)(random);
+  }
+  static std::int64_t bytes_of(collective op, std::int64_t size, int ranks) {
+    return op == collective::barrier ? ranks : (size + ranks - 1) / ranks * ranks;
+  }
+  double library_from(collective op, int ranks) const { return std::exp(20 * draw(op, ranks, 0)); }
+  double railpass_to(collective op, int ranks) const { return std::exp(12 * draw(op, ranks, 1)); }
+
+  void add(bench_results& to, collective op, std::int64_t size, int ranks) const {
+    const std::int64_t bytes = bytes_of(op, size, ranks);
+    const double native_s = 1e-6 + 1e-10 * double(bytes);
+    const auto row = [&](const std::string& arm, double ratio) {
+      for (const bench_result& r : to.results)
+        if (r.collective == name_of(op) && r.bytes == bytes && r.arm == arm) return;
+      const double noise = 1 + 0.002 * (launches_ % 3 - 1);
+      to.results.push_back({.collective = std::string(name_of(op)),
+                            .bytes = bytes,
+                            .arm = arm,
+                            .median_s = ratio * native_s,
+                            .p90_s = ratio * native_s,
+                            .runs = 10,
+                            .ratio_to_native = ratio * (arm == "native" ? 1 : noise)});
+    };
+    row("native", 1);
+    row("native:late", double(bytes) >= library_from(op, ranks) ? 0.6 : 1.4);
+    row("native:slow", 3);
+    row("early", double(bytes) <= railpass_to(op, ranks) ? 0.7 : 1.3);
+  }
+
+  std::uint64_t seed_;
+  std::vector<collective> broken_;
+  int launches_ = 0;
+};
+
+std::vector<launch_record> all_launches(const question& q, made_up_machine machine) {
+  std::vector<launch_record> launches;
+  while (const auto next = next_launch(q, launches)) {
+    launches.push_back(machine.run(*next));
+    REQUIRE(launches.size() < 5000);
+  }
+  return launches;
+}
+
+using cell = std::tuple<collective, int, std::int64_t>;
+
+std::map<cell, int> launches_of_cells(const std::vector<launch_record>& launches) {
+  std::map<cell, int> count;
+  for (const launch_record& one : launches)
+    if (one.failure.empty())
+      for (const collective op : one.request.ops)
+        for (const std::int64_t size : one.request.sizes)
+          ++count[{op, one.request.num_ranks, size}];
+  return count;
+}
+
+bool is_coarse(std::int64_t size) {
+  return std::ranges::find(coarse_sizes, size) != coarse_sizes.end();
+}
+
+const question three_collectives{
+    .ops = {collective::broadcast, collective::all_gather, collective::barrier},
+    .ranks = {4, 6},
+    .budget_s = 600};
+
+double spent_s(const std::vector<launch_record>& launches) {
+  double sum_s = 0;
+  for (const launch_record& one : launches) sum_s += one.wall_s;
+  return sum_s;
+}
+
+}  // namespace
+
+TEST_CASE("Launches exceed the budget by one launch at most") {
+  for (const double budget_s : {0.1, 3.0, 20.0, 90.0, 1200.0, 7200.0})
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+      question q = three_collectives;
+      q.budget_s = budget_s;
+      const auto launches = all_launches(q, made_up_machine(seed));
+      REQUIRE(!launches.empty());
+      CHECK(spent_s(launches) - launches.back().wall_s <= budget_s);
+    }
+}
+
+TEST_CASE("Every coarse cell is measured before any other, and deciding cells six times") {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const made_up_machine machine(seed);
+    const auto launches = all_launches(three_collectives, machine);
+    const auto finer = std::ranges::find_if(launches, [](const launch_record& one) {
+      return !std::ranges::all_of(one.request.sizes, is_coarse);
+    });
+    REQUIRE(finer != launches.end());
+    const auto before = launches_of_cells({launches.begin(), finer});
+    for (const collective op : three_collectives.ops)
+      for (const int ranks : three_collectives.ranks)
+        for (const std::int64_t size : coarse_sizes) {
+          const auto count = before.find({op, ranks, size});
+          REQUIRE(count != before.end());
+          CHECK(count->second >=
+                (machine.decides(op, size, ranks) ? deciding_launches : first_launches));
+        }
+  }
+}
+
+TEST_CASE("More budget never yields fewer launches of a cell that decides") {
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    const made_up_machine machine(seed);
+    std::map<cell, int> least;
+    for (double budget_s = 2; budget_s < 5000; budget_s *= 1.5) {
+      question q = three_collectives;
+      q.budget_s = budget_s;
+      const auto count = launches_of_cells(all_launches(q, machine));
+      for (const auto& [which, launches] : least) {
+        const auto& [op, ranks, size] = which;
+        if (machine.decides(op, size, ranks)) CHECK(count.at(which) >= launches);
+      }
+      least = count;
+    }
+  }
+}
+
+TEST_CASE("The launches so far decide the next launch") {
+  const auto launches = all_launches(three_collectives, made_up_machine(3));
+  const auto again = all_launches(three_collectives, made_up_machine(3));
+  REQUIRE(launches.size() == again.size());
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    CHECK(launches[i].request == again[i].request);
+    const auto next = next_launch(three_collectives, std::span(launches).first(i));
+    REQUIRE(next);
+    CHECK(*next == launches[i].request);
+  }
+}
+
+TEST_CASE("Sizes are added where the best arm changes") {
+  const question q{.ops = {collective::broadcast}, .ranks = {4}, .budget_s = 1e6};
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const made_up_machine machine(seed);
+    const auto launches = all_launches(q, machine);
+    // No change is left between sizes that are far apart.
+    const auto count = launches_of_cells(launches);
+    for (auto a = count.begin(), b = std::next(a); b != count.end(); ++a, ++b) {
+      const std::int64_t low = std::get<2>(a->first), high = std::get<2>(b->first);
+      if (machine.decides(collective::broadcast, low, 4) !=
+          machine.decides(collective::broadcast, high, 4))
+        CHECK((double(high) < 1.6 * double(low) || high - low <= 16));
+    }
+  }
+}
+
+TEST_CASE("The first launch measures all arms, later launches those that may be the best") {
+  const auto launches = all_launches(three_collectives, made_up_machine(1));
+  const std::vector<std::string> all{"native", "all", "native:all", "native:all:16KiB",
+                                     "native:all:128KiB"};
+  CHECK(launches[0].request.arms == all);
+  CHECK(launches[0].request.ops == three_collectives.ops);
+  for (const launch_record& one : std::span(launches).subspan(2)) {
+    CHECK(one.request.arms.front() == "native");
+    CHECK(std::ranges::find(one.request.arms, "native:slow") == one.request.arms.end());
+    CHECK(std::ranges::find(one.request.arms, "native:late") != one.request.arms.end());
+  }
+  // An arm was measured nowhere: the time was not enough.
+  auto native_alone = std::vector(launches.begin(), launches.begin() + 2);
+  std::erase_if(native_alone[0].results.results,
+                [](const bench_result& r) { return r.arm != "native"; });
+  CHECK(next_launch(three_collectives, native_alone)->arms == all);
+  question q = three_collectives;
+  q.own_algorithms = false;
+  CHECK(next_launch(q, {})->arms == std::vector<std::string>{"native", "all"});
+}
+
+TEST_CASE("A collective that fails is launched alone once, and then left out") {
+  const made_up_machine machine(1, {collective::all_gather});
+  const auto launches = all_launches(three_collectives, machine);
+  std::map<int, int> failed;
+  for (const launch_record& one : launches)
+    if (!one.failure.empty()) ++failed[one.request.num_ranks];
+  CHECK(failed == std::map<int, int>{{4, 2}, {6, 2}});
+  const auto count = launches_of_cells(launches);
+  for (const int ranks : three_collectives.ranks) {
+    CHECK(!count.contains({collective::all_gather, ranks, 1024}));
+    CHECK(count.at({collective::broadcast, ranks, 1024}) >= first_launches);
+  }
+  CHECK(left_out(three_collectives, launches) ==
+        std::vector<std::string>{"all_gather on 4 ranks: left out, as two launches failed",
+                                 "all_gather on 6 ranks: left out, as two launches failed"});
+}
+
+TEST_CASE("The time of a launch is estimated from earlier launches on as many ranks") {
+  const launch_request next{.num_ranks = 4, .budget_s = 9};
+  CHECK(estimated_s(next, {}) == Approx(10));
+  const std::vector<launch_record> launches{
+      {.request = {.num_ranks = 4, .budget_s = 4}, .wall_s = 10},
+      {.request = {.num_ranks = 8, .budget_s = 4}, .wall_s = 100}};
+  CHECK(estimated_s(next, launches) == Approx(20));
+}
+
+namespace {
+
+struct native_time {
+  std::string collective;
+  std::int64_t bytes;
+  double time_us;
+  double spread = 0.01;  // of the launches
+};
+
+bench_results bench_of_native(const std::vector<native_time>& times) {
+  bench_results b{.num_ranks = 4};
+  for (const native_time& t : times) {
+    bench_result r{.collective = t.collective,
+                   .bytes = t.bytes,
+                   .arm = "native",
+                   .median_s = t.time_us * 1e-6};
+    for (int i = 0; i < 6; ++i)
+      r.launch_medians_s.push_back(r.median_s * (1 + t.spread * (i / 2.5 - 1)));
+    b.results.push_back(std::move(r));
+  }
+  return b;
+}
+
+}  // namespace
+
+TEST_CASE("A guideline is violated where the difference exceeds what launches differ by") {
+  const auto found = violations_of(
+      bench_of_native({{"all_gather", 1000, 30}, {"gather", 1000, 10}, {"broadcast", 1024, 15}}));
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rule == "all_gather <= gather + broadcast");
+  CHECK(found[0].num_ranks == 4);
+  CHECK(found[0].bytes == 1000);
+  CHECK(found[0].time_s == Approx(30e-6));
+  CHECK(found[0].others_s == Approx(25e-6));
+  // Launches differ by more, the difference is small, a part is missing, or is of another size.
+  CHECK(violations_of(
+            bench_of_native(
+                {{"all_gather", 1000, 30, 0.3}, {"gather", 1000, 10}, {"broadcast", 1000, 15}}))
+            .empty());
+  CHECK(
+      violations_of(bench_of_native(
+                        {{"all_gather", 1000, 26}, {"gather", 1000, 10}, {"broadcast", 1000, 15}}))
+          .empty());
+  CHECK(violations_of(bench_of_native({{"all_gather", 1000, 30}, {"gather", 1000, 10}})).empty());
+  CHECK(
+      violations_of(bench_of_native(
+                        {{"all_gather", 1000, 30}, {"gather", 1000, 10}, {"broadcast", 2000, 15}}))
+          .empty());
+}
+
+TEST_CASE("Every guideline is found, and only collectives that exist are named") {
+  for (const guideline& g : guidelines()) {
+    std::vector<native_time> times{{g.collective, 1024, 100}};
+    for (const std::string& other : g.others) {
+      CHECK(std::ranges::count(collectives_list, other, &collective_traits::name) == 1);
+      times.push_back({other, 1024, 20});
+    }
+    const auto found = violations_of(bench_of_native(times));
+    CHECK(std::ranges::count(found, name_of(g), &violation::rule) == 1);
+  }
+}
+
+TEST_CASE("A cliff is a time that grows more than the size, or falls") {
+  const auto found = cliffs_of(bench_of_native({{"broadcast", 1000, 10},
+                                                {"broadcast", 2000, 15},
+                                                {"broadcast", 4000, 40},
+                                                {"broadcast", 8000, 30},
+                                                {"broadcast", 16000, 59}}));
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].from_bytes == 2000);
+  CHECK(found[0].to_bytes == 4000);
+  CHECK(!found[0].falls());
+  CHECK(found[1].from_bytes == 4000);
+  CHECK(found[1].falls());
+  CHECK(cliffs_of(bench_of_native({{"broadcast", 1000, 10, 0.3}, {"broadcast", 2000, 22, 0.3}}))
+            .empty());
+}
+
+TEST_CASE("Gains are those whose interval over the launches ends below 1") {
+  bench_results b = bench_of_native({{"broadcast", 1000, 10}, {"broadcast", 2000, 10}});
+  const auto add = [&](std::int64_t bytes, const std::string& arm, double ratio, int launches) {
+    b.results.push_back({.collective = "broadcast",
+                         .bytes = bytes,
+                         .arm = arm,
+                         .median_s = ratio * 1e-5,
+                         .ratio_to_native = ratio,
+                         .launch_ratios = std::vector<double>(std::size_t(launches), ratio)});
+  };
+  add(1000, "native:chain", 0.64, 6);
+  add(1000, "native:linear", 0.5, 5);
+  add(1000, "binomial", 0.81, 6);
+  add(2000, "native:chain", 1.2, 6);
+  add(2000, "binomial", 0.36, 6);
+  CHECK(surest(b, "broadcast", 1000, arms_of::library)->arm == "native:chain");
+  CHECK(fastest(b, "broadcast", 1000, arms_of::library)->arm == "native:linear");
+  CHECK(surest(b, "broadcast", 2000, arms_of::library) == nullptr);
+  const auto gains = gains_of(b);
+  REQUIRE(gains.size() == 1);
+  CHECK(gains[0].sizes == std::vector<std::int64_t>{1000, 2000});
+  CHECK(gains[0].library_ratio == Approx(0.8));
+  CHECK(gains[0].railpass_ratio == Approx(0.54));
+}
