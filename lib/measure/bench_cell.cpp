@@ -64,6 +64,8 @@ class cell {
       if (c.what != contestant::kind::own) continue;
       runners_.back().comm =
           std::make_unique<own_communicator>(r.own->communicator(r.op, c.own, c.segment_bytes));
+      if (c.what == contestant::kind::tuned && !tuned_) tuned_.emplace();
+      if (c.what == contestant::kind::pinned && !pinned_) pinned_.emplace();
     }
   }
 
@@ -85,7 +87,7 @@ class cell {
     int stride = 1;               // takes part in one of `stride` repetitions
     int turns = 1;                // calls in each of these repetitions
     bool out = false;
-    std::unique_ptr<own_communicator> comm{};  // only for kind::own
+    std::unique_ptr<own_communicator> comm{};  // only for kind::own, once it was tried
   };
 
   std::string name() const {
@@ -106,10 +108,10 @@ class cell {
         run_native(data_.made_on(native_.get()));
         break;
       case contestant::kind::tuned:
-        call_tuned(tuned_.get(), {});
+        call_tuned(tuned_->get(), {});
         break;
       case contestant::kind::pinned:
-        call_tuned(pinned_.get(), pin(r));
+        call_tuned(pinned_->get(), pin(r));
         break;
       case contestant::kind::own:
         if (run_native(data_.made_on(r.comm->get())) != MPI_SUCCESS) refused_ = true;
@@ -178,12 +180,15 @@ class cell {
                                                                 format_seconds(r.who->predicted_s));
         continue;
       }
+      const auto now = force(r);
+      if (r.who->what == contestant::kind::own)
+        r.comm = std::make_unique<own_communicator>(request_.own->communicator());
       data_.prepare();
       refused_ = false;
       time_of_call(r);
       std::vector<double> seen{data_.is_right() ? 0.0 : 1.0, refused_ ? 1.0 : 0.0, 0.0};
       if (r.who->what == contestant::kind::pinned &&
-          mpi::last_arm(pinned_.get()) != name_of(r.who->pinned))
+          mpi::last_arm(pinned_->get()) != name_of(r.who->pinned))
         seen[1] = 1;
       seen[2] = time_of_call(r);
       spent_s = agree(seen);
@@ -222,6 +227,8 @@ class cell {
       for (int i = 0; i < calls_per_look; ++i) {
         time_of_call(*tuned);
         arms.push_back(mpi::last_arm(tuned_.get()));
+        time_of([&] { call(*tuned); });
+        arms.push_back(mpi::last_arm(tuned_->get()));
       }
       while (arms.size() > same_calls) arms.pop_front();
       const bool same = arms.size() == same_calls &&
@@ -387,8 +394,8 @@ class cell {
   workload data_;
   double begin_s_;
   own_communicator native_;
-  tuned_communicator tuned_, pinned_;
-  std::optional<global_clock> clock_;  // empty: calls start after a barrier
+  std::optional<tuned_communicator> tuned_, pinned_;  // if there are such contestants
+  std::optional<global_clock> clock_;                 // empty: calls start after a barrier
   std::vector<runner> runners_;
   const runner* best_ = nullptr;
   bool refused_ = false;  // a call with a forced algorithm has returned an error
