@@ -16,6 +16,7 @@ namespace {
 
 // Notes of a launch's file.
 constexpr const char* collectives_note = "characterise/collectives";
+constexpr const char* arms_note = "characterise/arms";
 constexpr const char* sizes_note = "characterise/sizes";
 constexpr const char* budget_note = "characterise/budget_s";
 constexpr const char* wall_note = "characterise/wall_s";
@@ -46,6 +47,7 @@ launch_record record_of(bench_results results, const std::string& path) {
     return found->second;
   };
   launch_record record{.request = {.num_ranks = results.num_ranks,
+                                   .arms = words_of(note(arms_note)),
                                    .budget_s = number_of<double>(note(budget_note), path)},
                        .wall_s = number_of<double>(note(wall_note), path),
                        .failure = note(failure_note)};
@@ -88,15 +90,17 @@ std::vector<launch_record> folder::launches() const {
 void folder::add(const launch_record& one) const {
   std::size_t number = 1;
   while (std::filesystem::exists(file_of_launch(number))) ++number;
-  std::string ops, sizes;
+  std::string ops, sizes, arms;
   for (const collective op : one.request.ops)
     ops += (ops.empty() ? "" : " ") + std::string(name_of(op));
   for (const std::int64_t size : one.request.sizes)
     sizes += (sizes.empty() ? "" : " ") + std::to_string(size);
+  for (const std::string& arm : one.request.arms) arms += (arms.empty() ? "" : " ") + arm;
   bench_results results = one.results;
   results.num_ranks = one.request.num_ranks;
   results.notes[collectives_note] = ops;
   results.notes[sizes_note] = sizes;
+  results.notes[arms_note] = arms;
   results.notes[budget_note] = std::to_string(one.request.budget_s);
   results.notes[wall_note] = std::to_string(one.wall_s);
   results.notes[failure_note] = one.failure;
@@ -110,7 +114,7 @@ std::optional<bench_results> bench_of(std::span<const launch_record> launches, i
   if (all.empty()) return std::nullopt;
   bench_results joined = measure::over_launches(all);
   for (const char* const name :
-       {collectives_note, sizes_note, budget_note, wall_note, failure_note})
+       {collectives_note, sizes_note, arms_note, budget_note, wall_note, failure_note})
     joined.notes.erase(name);
   return joined;
 }

@@ -14,11 +14,13 @@ namespace {
 
 // An arm with at most this share of native's time may be worth a rule or an entry of a plan.
 constexpr double deciding_ratio = 0.97;
-// The first launch of a collective measures all arms, later launches those that may be the best.
+// Contenders, at each size: the fastest arms of the library and of railpass.
 constexpr std::size_t contenders_of_a_kind = 2;
 constexpr double contending_ratio = 1.3;
+// A screening measures dozens of arms. If the time is not enough for any, a second screening takes
+// twice as long.
+constexpr double screening_weight = 1.5;
 constexpr int most_screenings = 2;
-constexpr double screening_weight = 3;
 // The coarse grid is to take about this share of the time.
 constexpr double coarse_share = 0.5;
 constexpr double least_cell_s = 0.01, most_cell_s = 1, least_launch_s = 1;
@@ -37,20 +39,51 @@ arm_kind kind_of(const std::string& arm) {
                                  : arm_kind::ours;
 }
 
+// What a launch measures beside native: the library's algorithms, the arms of railpass, or the
+// fastest of both.
+enum class launch_kind { own, ours, contest };
+
+const std::vector<std::string>& screening_arms(launch_kind kind) {
+  static const std::vector<std::string> own{"native", "native:all", "native:all:16KiB",
+                                            "native:all:128KiB"};
+  static const std::vector<std::string> ours{"native", "all"};
+  return kind == launch_kind::own ? own : ours;
+}
+
+launch_kind kind_of(const launch_request& r) {
+  for (const launch_kind kind : {launch_kind::own, launch_kind::ours})
+    if (r.arms == screening_arms(kind)) return kind;
+  return launch_kind::contest;
+}
+
 // The arms of one cell, with a value of each launch that measured them.
 struct arm_times {
-  std::vector<double> medians_s, ratios;
+  std::vector<double> medians_s{}, ratios{};
 };
+using named_times = std::pair<const std::string, arm_times>;
 
 struct cell {
-  int launches = 0;
-  std::map<std::string, arm_times> arms;
+  bool is_coarse = false;
+  std::array<int, 3> launches{};  // by launch_kind
+  std::map<std::string, arm_times> arms{};
 
-  // The fastest arm of a kind, and its time; null if none was measured.
-  const std::pair<const std::string, arm_times>* best(std::optional<arm_kind> kind = {}) const {
-    const std::pair<const std::string, arm_times>* found = nullptr;
-    for (const auto& one : arms)
-      if ((!kind || kind_of(one.first) == *kind) &&
+  int number(launch_kind kind) const { return launches[std::size_t(kind)]; }
+
+  bool has(arm_kind kind) const {
+    return std::ranges::any_of(arms,
+                               [&](const named_times& one) { return kind_of(one.first) == kind; });
+  }
+
+  // Arms that lost the screening have one time only, which may be lucky.
+  bool counts(const arm_times& times) const {
+    return number(launch_kind::contest) < 2 || times.medians_s.size() > 1;
+  }
+
+  // Null if nothing was measured.
+  const named_times* best() const {
+    const named_times* found = nullptr;
+    for (const named_times& one : arms)
+      if (counts(one.second) &&
           (!found || median(one.second.medians_s) < median(found->second.medians_s)))
         found = &one;
     return found;
@@ -60,42 +93,56 @@ struct cell {
   double gain() const {
     double least = 1;
     for (const auto& [arm, times] : arms)
-      if (!times.ratios.empty()) least = std::min(least, median(times.ratios));
+      if (!times.ratios.empty() && counts(times)) least = std::min(least, median(times.ratios));
     return 1 - least;
   }
+  bool decides() const { return 1 - gain() <= deciding_ratio; }
 
   // Of the ratio of the fastest arm to native.
   double width() const {
-    const auto* const fastest = best();
+    const named_times* const fastest = best();
     if (!fastest || fastest->second.ratios.size() < 2) return 0;
     const interval likely = bounds_of_median(fastest->second.ratios).bounds;
     return likely.high - likely.low;
   }
-
-  bool needs_launch() const {
-    return launches < first_launches ||
-           (launches < deciding_launches && 1 - gain() <= deciding_ratio);
-  }
 };
+
+// A launch that a cell needs. Lower levels come first.
+struct need {
+  launch_kind kind;
+  int level;
+  friend bool operator==(const need&, const need&) = default;
+};
+
+std::optional<need> need_of(const cell& c, bool own_algorithms) {
+  const int contests = c.number(launch_kind::contest);
+  if (c.is_coarse) {
+    const auto screening = [&](launch_kind kind, arm_kind arms, int most) -> std::optional<need> {
+      if (c.number(kind) >= most || (c.number(kind) > 0 && c.has(arms))) return std::nullopt;
+      return need{kind, c.number(kind)};
+    };
+    for (const int most : {1, most_screenings}) {
+      if (own_algorithms)
+        if (const auto own = screening(launch_kind::own, arm_kind::own, most)) return own;
+      if (const auto ours = screening(launch_kind::ours, arm_kind::ours, most)) return ours;
+    }
+  }
+  const bool is_screened = c.is_coarse && (!own_algorithms || c.has(arm_kind::own)) &&
+                           c.has(arm_kind::ours) && contests == 0;
+  const int wanted = c.decides() ? deciding_launches : is_screened ? 0 : first_launches;
+  if (contests >= wanted) return std::nullopt;
+  return need{launch_kind::contest, most_screenings + contests};
+}
 
 // A collective on a number of ranks.
 struct curve {
   collective op{};
   int num_ranks = 0;
   int failures = 0;
-  int launches = 0;
   std::map<std::int64_t, cell> cells{};  // by the size that was asked for
   std::set<std::string> contenders{};
 
   bool is_left_out() const { return failures >= 2; }
-  // Whether the contenders are known: the time of a launch may not be enough for any arm beside the
-  // default.
-  bool is_screened() const {
-    return launches >= most_screenings ||
-           (launches > 0 && std::ranges::none_of(cells, [](const auto& one) {
-              return one.second.launches > 0 && one.second.arms.size() < 2;
-            }));
-  }
 };
 
 // The bench rounds sizes up; a barrier has its own.
@@ -115,7 +162,7 @@ std::set<std::string> contenders_in(const std::map<std::int64_t, cell>& cells) {
     for (const arm_kind kind : {arm_kind::own, arm_kind::ours}) {
       std::vector<std::pair<double, std::string>> fastest;
       for (const auto& [arm, times] : c.arms)
-        if (kind_of(arm) == kind) fastest.emplace_back(median(times.medians_s), arm);
+        if (kind_of(arm) == kind) fastest.emplace_back(median(times.ratios), arm);
       std::ranges::sort(fastest);
       for (std::size_t i = 0; i < std::min(fastest.size(), contenders_of_a_kind); ++i)
         if (fastest[i].first <= contending_ratio * fastest[0].first) all.insert(fastest[i].second);
@@ -128,21 +175,21 @@ void add(curve& to, const launch_record& record) {
     ++to.failures;
     return;
   }
-  const bool was_screened = to.is_screened();
-  ++to.launches;
+  const launch_kind kind = kind_of(record.request);
   const std::string_view name = name_of(to.op);
   for (const std::int64_t size : record.request.sizes) {
     cell& c = to.cells[size];
-    ++c.launches;
+    ++c.launches[std::size_t(kind)];
     const std::int64_t bytes = measured_bytes(record.results, name, size);
     for (const bench_result& r : record.results.results) {
-      if (r.collective != name || r.bytes != bytes) continue;
+      if (r.collective != name || r.bytes != bytes || !r.ratio_to_native) continue;
       arm_times& times = c.arms[r.arm];
       times.medians_s.push_back(r.median_s);
-      if (r.ratio_to_native && r.arm != "native") times.ratios.push_back(*r.ratio_to_native);
+      times.ratios.push_back(*r.ratio_to_native);
     }
   }
-  if (!was_screened) to.contenders = contenders_in(to.cells);
+  // Contests change no contender, so that each contender gets all contests.
+  if (kind != launch_kind::contest) to.contenders = contenders_in(to.cells);
 }
 
 std::vector<curve> curves_of(const question& q, std::span<const launch_record> so_far) {
@@ -150,7 +197,7 @@ std::vector<curve> curves_of(const question& q, std::span<const launch_record> s
   for (const int ranks : q.ranks)
     for (const collective op : q.ops) {
       curve& c = all.emplace_back(curve{.op = op, .num_ranks = ranks});
-      for (const std::int64_t size : coarse_sizes) c.cells[size];
+      for (const std::int64_t size : coarse_sizes) c.cells[size].is_coarse = true;
       for (const launch_record& record : so_far)
         if (record.request.num_ranks == ranks &&
             std::ranges::find(record.request.ops, op) != record.request.ops.end())
@@ -161,60 +208,62 @@ std::vector<curve> curves_of(const question& q, std::span<const launch_record> s
 
 double cell_s(const question& q) {
   const double cells = double(q.ranks.size() * q.ops.size() * coarse_sizes.size());
-  const double weight = screening_weight + deciding_launches - 1;
+  const double weight = 2 * screening_weight + deciding_launches;
   return std::clamp(coarse_share * q.budget_s / (cells * weight), least_cell_s, most_cell_s);
 }
 
-// A launch of these curves, which have one number of ranks.
+// A launch of these curves, which have one number of ranks. `weight`: of a cell's time.
 launch_request launch_of(const question& q, const std::vector<const curve*>& curves,
-                         const std::set<std::int64_t>& sizes) {
+                         const std::set<std::int64_t>& sizes, launch_kind kind, double weight = 1) {
   launch_request next{.num_ranks = curves.front()->num_ranks,
                       .sizes = {sizes.begin(), sizes.end()}};
-  const bool screens = !curves.front()->is_screened();
   std::set<std::string> contenders;
   for (const curve* c : curves) {
     next.ops.push_back(c->op);
     contenders.insert(c->contenders.begin(), c->contenders.end());
   }
-  next.arms = {"native"};
-  if (screens) {
-    next.arms.emplace_back("all");
-    if (q.own_algorithms)
-      next.arms.insert(next.arms.end(), {"native:all", "native:all:16KiB", "native:all:128KiB"});
-  } else {
+  if (kind == launch_kind::contest) {
+    next.arms = {"native"};
     next.arms.insert(next.arms.end(), contenders.begin(), contenders.end());
+  } else {
+    next.arms = screening_arms(kind);
   }
-  next.budget_s = std::max(least_launch_s, cell_s(q) * double(next.ops.size() * sizes.size()) *
-                                               (screens ? screening_weight : 1));
+  next.budget_s =
+      std::max(least_launch_s, weight * cell_s(q) * double(next.ops.size() * next.sizes.size()));
   return next;
 }
 
-// The cells with the fewest launches among those that need more. Collectives on one number of ranks
-// share the launch, as each start takes time.
+// The cells that need a launch of the lowest level. Collectives on one number of ranks share the
+// launch, as each start takes time.
 std::optional<launch_request> needed_launch(const question& q, const std::vector<curve>& curves) {
-  int fewest = deciding_launches;
-  for (const curve& c : curves)
+  std::optional<need> first;
+  const auto each_need = [&](const curve& c, auto work) {
+    if (c.is_left_out()) return;
     for (const auto& [size, one] : c.cells)
-      if (!c.is_left_out() && one.needs_launch()) fewest = std::min(fewest, one.launches);
-  if (fewest == deciding_launches) return std::nullopt;
+      if (const auto needs = need_of(one, q.own_algorithms)) work(size, *needs);
+  };
+  for (const curve& c : curves)
+    each_need(c, [&](std::int64_t, const need& needs) {
+      if (!first || needs.level < first->level) first = needs;
+    });
+  if (!first) return std::nullopt;
   std::vector<const curve*> together;
   std::set<std::int64_t> sizes;
   for (const curve& c : curves) {
-    if (c.is_left_out() ||
-        (!together.empty() && (c.num_ranks != together.front()->num_ranks || c.failures > 0 ||
-                               c.is_screened() != together.front()->is_screened())))
+    if (!together.empty() && (c.num_ranks != together.front()->num_ranks || c.failures > 0))
       continue;
-    bool needs = false;
-    for (const auto& [size, one] : c.cells)
-      if (one.needs_launch() && one.launches == fewest) {
-        sizes.insert(size);
-        needs = true;
-      }
-    if (!needs) continue;
-    together.push_back(&c);
-    if (c.failures > 0) break;  // alone
+    bool needs_it = false;
+    each_need(c, [&](std::int64_t size, const need& needs) {
+      if (needs != *first) return;
+      sizes.insert(size);
+      needs_it = true;
+    });
+    if (needs_it) together.push_back(&c);
+    if (needs_it && c.failures > 0) break;  // alone
   }
-  return launch_of(q, together, sizes);
+  const double weight =
+      first->kind == launch_kind::contest ? 1 : screening_weight * double(1 << first->level);
+  return launch_of(q, together, sizes, first->kind, weight);
 }
 
 double native_s(const cell& c) {
@@ -223,11 +272,8 @@ double native_s(const cell& c) {
 }
 
 bool has_same_best(const cell& a, const cell& b) {
-  const auto name = [](const cell& c, std::optional<arm_kind> kind) {
-    const auto* const best = c.best(kind);
-    return best ? best->first : std::string();
-  };
-  return name(a, {}) == name(b, {});
+  const named_times *const one = a.best(), *const other = b.best();
+  return one && other && one->first == other->first;
 }
 
 // Native's time grows more than the size, or falls.
@@ -243,7 +289,7 @@ std::vector<std::pair<double, std::int64_t>> values_of(const curve& c) {
   for (auto a = c.cells.begin(); a != c.cells.end(); ++a) {
     const cell& here = a->second;
     if (here.arms.empty()) continue;
-    if (here.launches < most_launches && 1 - here.gain() <= deciding_ratio)
+    if (here.number(launch_kind::contest) < most_launches && here.decides())
       values.emplace_back(std::min(here.gain(), here.width()), a->first);
     const auto b = std::next(a);
     if (b == c.cells.end() || b->second.arms.empty()) continue;
@@ -281,7 +327,7 @@ std::optional<launch_request> refining_launch(const question& q, const std::vect
   if (!most) return std::nullopt;
   std::set<std::int64_t> sizes;
   for (const auto& [value, size] : chosen) sizes.insert(size);
-  return launch_of(q, {most}, sizes);
+  return launch_of(q, {most}, sizes, launch_kind::contest);
 }
 
 }  // namespace

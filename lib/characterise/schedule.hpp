@@ -30,10 +30,12 @@ struct question {
 inline constexpr std::array<std::int64_t, 7> coarse_sizes{8,     100,    1024,   10000,
                                                           65536, 500000, 4194304};
 
-/// Launches of a cell (a collective at a size on a number of ranks) where an arm may be faster than
-/// native: rules need so many (libraries::least_confidence). All other cells get `first_launches`.
+/// A cell is a collective at a size on a number of ranks. The first two launches of a coarse cell
+/// screen the MPI library's own algorithms and the arms of railpass. The fastest of them, the
+/// contenders, then get so many launches where one may be faster than native: rules need six
+/// (libraries::least_confidence). Other cells get `first_launches`.
 inline constexpr int deciding_launches = 6, first_launches = 2;
-/// Most launches of a cell, to make an interval narrower.
+/// Most launches of contenders in a cell, to make an interval narrower.
 inline constexpr int most_launches = 24;
 
 /// One launch of railpass bench: each collective at each size.
@@ -47,7 +49,7 @@ struct launch_request {
 };
 
 struct launch_record {
-  launch_request request{};  ///< arms may be missing
+  launch_request request{};
   double wall_s = 0;
   std::string failure{};    ///< the reason why there are no results; empty: there are
   bench_results results{};  ///< of this launch alone
