@@ -192,11 +192,14 @@ class cell {
         seen[1] = 1;
       seen[2] = time_of_call(r);
       spent_s = agree(seen);
-      if (seen[0] > 0 && seen[1] == 0) result_.wrong.push_back(r.who->label);
+      const bool wrong = seen[0] > 0 && seen[1] == 0;
+      if (wrong) result_.wrong.push_back(r.who->label);
       if (seen[1] > 0)
         leave_out(r, r.who->what == contestant::kind::own
                          ? "the MPI library refuses it here"
                          : "cannot run here; the MPI library's own ran instead");
+      else if (wrong && r.who->what != contestant::kind::native)
+        leave_out(r, wrong_result);
       else
         r.times.push_back(seen[2]);
     }

@@ -29,6 +29,9 @@ struct contestant {
   bool asked_for = false;          ///< by the user: always measured
 };
 
+/// The reason for which a contestant with a wrong result is left out.
+inline constexpr const char* wrong_result = "its result was wrong";
+
 /// One collective at one size.
 struct cell_request {
   collective op = collective::broadcast;
@@ -53,7 +56,8 @@ struct cell_result {
   std::vector<bench_result> rows;                             ///< in the order of the contestants
   std::vector<learning_result> learning;                      ///< calls 1.., 101.., 1001..
   std::vector<std::pair<std::string, std::string>> left_out;  ///< label, why
-  std::vector<std::string> wrong;  ///< labels of contestants with wrong results
+  /// Labels of contestants with wrong results. All but native are left out of the rows.
+  std::vector<std::string> wrong;
   std::int64_t repetitions = 0;
   std::int64_t late_rounds = 0;  ///< left out of `round_time`, because a rank was late
   std::vector<not_shown> missed;
