@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 namespace railpass::internal::characterise {
 namespace {
@@ -38,7 +39,13 @@ const bench_result* surest(const bench_results& bench, const std::string& collec
 
 const bench_result* fastest(const bench_results& bench, const std::string& collective,
                             std::int64_t bytes, arms_of kind) {
-  return fastest_of(bench, collective, bytes, kind, [](const bench_result&) { return true; });
+  std::size_t most = 0;
+  fastest_of(bench, collective, bytes, kind, [&](const bench_result& r) {
+    most = std::max(most, r.launch_ratios.size());
+    return false;
+  });
+  return fastest_of(bench, collective, bytes, kind,
+                    [&](const bench_result& r) { return 2 * r.launch_ratios.size() >= most; });
 }
 
 std::vector<collective_gain> gains_of(const bench_results& bench) {

@@ -21,7 +21,8 @@ bool is_certain_gain(const bench_result& r);
 /// The fastest arm of a cell with a certain gain. Null if no arm has such a gain.
 const bench_result* surest(const bench_results& bench, const std::string& collective,
                            std::int64_t bytes, arms_of kind);
-/// The fastest arm of a cell, certain or not; null if none was measured.
+/// The fastest arm of a cell, certain or not, among the arms with at least half of the most
+/// launches: a single launch may be lucky. Null if no arm was measured.
 const bench_result* fastest(const bench_results& bench, const std::string& collective,
                             std::int64_t bytes, arms_of kind);
 

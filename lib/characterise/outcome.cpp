@@ -4,6 +4,7 @@
 #include "lib/characterise/gains.hpp"
 #include "lib/characterise/measuring.hpp"
 #include "lib/files/files.hpp"
+#include "lib/measure/bench_cell.hpp"
 #include "lib/measure/fit_input.hpp"
 #include "lib/measure/library_rules.hpp"
 #include "railpass/base/error.hpp"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <string_view>
 
 namespace railpass::internal::characterise {
 namespace {
@@ -112,6 +114,22 @@ void write_plan(const folder& to, outcome& o) {
                         .machine = machine, .written_at = files::utc_now(), .calls = o.plan}));
 }
 
+// Notes of a bench name arms that were left out, and the reason.
+void add_wrong_results(std::vector<std::string>& sentences,
+                       const std::vector<launch_record>& launches) {
+  for (const launch_record& one : launches)
+    for (const auto& [subject, note] : one.results.notes) {
+      constexpr std::string_view left_out = "/left_out/";
+      const std::size_t at = subject.find(left_out);
+      if (note != measure::wrong_result || at == subject.npos) continue;
+      std::string sentence = subject.substr(0, at) + " by " + subject.substr(at + left_out.size()) +
+                             " on " + std::to_string(one.request.num_ranks) +
+                             " ranks: left out, as " + note;
+      if (std::ranges::find(sentences, sentence) == sentences.end())
+        sentences.push_back(std::move(sentence));
+    }
+}
+
 bool gains(const knowledge::planned_calls& c) { return c.variant != "native"; }
 
 }  // namespace
@@ -140,6 +158,7 @@ outcome write_outcome(const folder& to, const question& q) {
   write_rules(to, o);
   write_plan(to, o);
   o.left_out = left_out(q, launches);
+  add_wrong_results(o.left_out, launches);
   return o;
 }
 

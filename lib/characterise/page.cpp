@@ -69,7 +69,6 @@ class contents {
   void what_to_do() {
     page_.section("What to do");
     for (const std::string& sentence : advice(outcome_)) page_.text(sentence);
-    for (const std::string& setting : outcome_.rule_settings) page_.code(setting);
   }
 
   void violations() {

@@ -31,6 +31,10 @@ constexpr double value_of_a_jump = 0.1;
 constexpr double least_value = 0.02;
 constexpr std::size_t most_refined_sizes = 4;
 
+// Sizes that share contests. The best arms of short messages would take long for long messages.
+constexpr std::size_t num_groups = 3;
+std::size_t group_of(std::int64_t size) { return size <= 4096 ? 0 : size <= 131072 ? 1 : 2; }
+
 enum class arm_kind { native, own, ours };
 
 arm_kind kind_of(const std::string& arm) {
@@ -111,10 +115,11 @@ struct cell {
 struct need {
   launch_kind kind;
   int level;
+  std::size_t group = 0;  // of a contest
   friend bool operator==(const need&, const need&) = default;
 };
 
-std::optional<need> need_of(const cell& c, bool own_algorithms) {
+std::optional<need> need_of(std::int64_t size, const cell& c, bool own_algorithms) {
   const int contests = c.number(launch_kind::contest);
   if (c.is_coarse) {
     const auto screening = [&](launch_kind kind, arm_kind arms, int most) -> std::optional<need> {
@@ -131,7 +136,7 @@ std::optional<need> need_of(const cell& c, bool own_algorithms) {
                            c.has(arm_kind::ours) && contests == 0;
   const int wanted = c.decides() ? deciding_launches : is_screened ? 0 : first_launches;
   if (contests >= wanted) return std::nullopt;
-  return need{launch_kind::contest, most_screenings + contests};
+  return need{launch_kind::contest, most_screenings + contests, group_of(size)};
 }
 
 // A collective on a number of ranks.
@@ -140,7 +145,7 @@ struct curve {
   int num_ranks = 0;
   int failures = 0;
   std::map<std::int64_t, cell> cells{};  // by the size that was asked for
-  std::set<std::string> contenders{};
+  std::array<std::set<std::string>, num_groups> contenders{};
 
   bool is_left_out() const { return failures >= 2; }
 };
@@ -156,8 +161,9 @@ std::int64_t measured_bytes(const bench_results& results, std::string_view op, s
   return found < 0 ? largest : found;
 }
 
-std::set<std::string> contenders_in(const std::map<std::int64_t, cell>& cells) {
-  std::set<std::string> all;
+std::array<std::set<std::string>, num_groups> contenders_in(
+    const std::map<std::int64_t, cell>& cells) {
+  std::array<std::set<std::string>, num_groups> all;
   for (const auto& [size, c] : cells)
     for (const arm_kind kind : {arm_kind::own, arm_kind::ours}) {
       std::vector<std::pair<double, std::string>> fastest;
@@ -165,7 +171,8 @@ std::set<std::string> contenders_in(const std::map<std::int64_t, cell>& cells) {
         if (kind_of(arm) == kind) fastest.emplace_back(median(times.ratios), arm);
       std::ranges::sort(fastest);
       for (std::size_t i = 0; i < std::min(fastest.size(), contenders_of_a_kind); ++i)
-        if (fastest[i].first <= contending_ratio * fastest[0].first) all.insert(fastest[i].second);
+        if (fastest[i].first <= contending_ratio * fastest[0].first)
+          all[group_of(size)].insert(fastest[i].second);
     }
   return all;
 }
@@ -189,7 +196,10 @@ void add(curve& to, const launch_record& record) {
     }
   }
   // Contests change no contender, so that each contender gets all contests.
-  if (kind != launch_kind::contest) to.contenders = contenders_in(to.cells);
+  if (kind == launch_kind::contest) return;
+  to.contenders = contenders_in(to.cells);
+  for (std::size_t group = 1; group < num_groups; ++group)
+    if (to.contenders[group].empty()) to.contenders[group] = to.contenders[group - 1];
 }
 
 std::vector<curve> curves_of(const question& q, std::span<const launch_record> so_far) {
@@ -212,7 +222,8 @@ double cell_s(const question& q) {
   return std::clamp(coarse_share * q.budget_s / (cells * weight), least_cell_s, most_cell_s);
 }
 
-// A launch of these curves, which have one number of ranks. `weight`: of a cell's time.
+// A launch of these curves, which have one number of ranks, at sizes of one group for a contest.
+// `weight`: of a cell's time.
 launch_request launch_of(const question& q, const std::vector<const curve*>& curves,
                          const std::set<std::int64_t>& sizes, launch_kind kind, double weight = 1) {
   launch_request next{.num_ranks = curves.front()->num_ranks,
@@ -220,7 +231,8 @@ launch_request launch_of(const question& q, const std::vector<const curve*>& cur
   std::set<std::string> contenders;
   for (const curve* c : curves) {
     next.ops.push_back(c->op);
-    contenders.insert(c->contenders.begin(), c->contenders.end());
+    const auto& here = c->contenders[group_of(*sizes.begin())];
+    contenders.insert(here.begin(), here.end());
   }
   if (kind == launch_kind::contest) {
     next.arms = {"native"};
@@ -240,7 +252,7 @@ std::optional<launch_request> needed_launch(const question& q, const std::vector
   const auto each_need = [&](const curve& c, auto work) {
     if (c.is_left_out()) return;
     for (const auto& [size, one] : c.cells)
-      if (const auto needs = need_of(one, q.own_algorithms)) work(size, *needs);
+      if (const auto needs = need_of(size, one, q.own_algorithms)) work(size, *needs);
   };
   for (const curve& c : curves)
     each_need(c, [&](std::int64_t, const need& needs) {
@@ -326,7 +338,8 @@ std::optional<launch_request> refining_launch(const question& q, const std::vect
   }
   if (!most) return std::nullopt;
   std::set<std::int64_t> sizes;
-  for (const auto& [value, size] : chosen) sizes.insert(size);
+  for (const auto& [value, size] : chosen)
+    if (group_of(size) == group_of(chosen.front().second)) sizes.insert(size);
   return launch_of(q, {most}, sizes, launch_kind::contest);
 }
 

@@ -3,11 +3,13 @@
 is refused."""
 import json
 import os
+import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
 from pages import check_page  # noqa: E402
-from program import ProgramTest, main  # noqa: E402
+from program import PROGRAM, ProgramTest, main  # noqa: E402
 
 
 class Characterise(ProgramTest):
@@ -18,23 +20,33 @@ class Characterise(ProgramTest):
         with open(self.path("found/" + name), encoding="utf-8") as file:
             return file.read()
 
-    def characterise(self, budget, **options):
-        return self.run_railpass("characterise", "-o", self.path("found"), "-n", 2, "--collectives",
-                                 "broadcast,gather", "--budget", budget, **options)
+    def command(self):
+        return ["characterise", "-o", self.path("found"), "-n", "2", "--collectives",
+                "broadcast,gather", "--budget", "6s"]
 
-    def test_a_folder_that_other_verbs_read_and_that_grows(self):
-        self.characterise("1s")
+    def interrupt_after_a_launch(self):
+        with subprocess.Popen([PROGRAM, *self.command()], env=self.settings(), text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as running:
+            self.wait_until(lambda: os.path.exists(self.path("found/launches/0001.json")))
+            running.send_signal(signal.SIGINT)
+            errors = running.communicate(timeout=300)[1]
+        self.assertEqual(running.returncode, 1, errors)
+        self.assertIn("interrupted; run the same command again to resume", errors)
+        self.assertTrue(os.path.exists(self.path("found/page.html")))
+
+    def test_a_folder_that_other_verbs_read_and_that_an_interrupted_run_continues(self):
+        self.interrupt_after_a_launch()
         first = self.launches()
-        self.assertGreaterEqual(len(first), 1)
-        contents = [self.read("launches/" + name) for name in first]
-        # The time is over: nothing is measured again.
-        samples = self.read("samples.json")
-        self.characterise("1s")
-        self.assertEqual(self.launches(), first)
-        done = self.characterise("8s")
+        before = [self.read("samples.json")] + [self.read("launches/" + name) for name in first]
+        done = self.run_railpass(*self.command())
         self.assertGreater(len(self.launches()), len(first))
-        self.assertEqual([self.read("launches/" + name) for name in first], contents)
-        self.assertEqual(self.read("samples.json"), samples)
+        self.assertEqual([self.read("samples.json")] +
+                         [self.read("launches/" + name) for name in first], before)
+        # The time is over: nothing is measured again.
+        all_launches = self.launches()
+        self.run_railpass(*self.command())
+        self.assertEqual(self.launches(), all_launches)
 
         for words in ("launches in", "broadcast", "gather", "page: "):
             self.assertIn(words, done.stdout)
