@@ -97,7 +97,7 @@ class machine {
   }
 
   // Against ranks that hang: what measures may take several times its budget.
-  static double limit_s(double budget_s) { return 60 + 6 * budget_s; }
+  static double limit_s(double budget_s) { return 120 + 10 * budget_s; }
 
   launch_record run(const launch_request& r, const sample_set& samples) const {
     const auto text = [](const auto& value) { return std::to_string(value); };

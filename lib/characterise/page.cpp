@@ -43,11 +43,11 @@ class contents {
           by_library += surest(one.bench, g.collective, bytes, arms_of::library) ? 1 : 0;
           by_railpass += surest(one.bench, g.collective, bytes, arms_of::railpass) ? 1 : 0;
         }
-    page_.finding("Of " + std::to_string(cells) + " measured cells, " + std::to_string(by_library) +
+    page_.finding("Of " + std::to_string(cells) + " measured calls, " + std::to_string(by_library) +
                   " are faster by another algorithm of the MPI library, and " +
                   std::to_string(by_railpass) + " by an algorithm of railpass.");
     page_.text(
-        "A cell is a collective at one size on one number of ranks. A gain counts if the 95 % "
+        "A call is a collective at one size on one number of ranks. A gain counts if the 95 % "
         "interval over the launches excludes the MPI library's default.");
     for (const std::string& sentence : outcome_.left_out) page_.text(sentence + ".");
   }
@@ -67,13 +67,13 @@ class contents {
   }
 
   void what_to_do() {
-    page_.section("What to do");
+    page_.section("Use of the results");
     for (const std::string& sentence : advice(outcome_)) page_.text(sentence);
   }
 
   void violations() {
     page_.section("Guidelines that the defaults violate");
-    table lines({"guideline", "ranks", "size", "time", "the others' time", "factor"}, 3);
+    table lines({"guideline", "ranks", "size", "time", "their time", "factor"}, 3);
     for (const libraries::named_bench& one : outcome_.benches)
       for (const violation& v : violations_of(one.bench))
         lines.add({v.rule, std::to_string(v.num_ranks), format_bytes(v.bytes),
@@ -173,7 +173,7 @@ class contents {
                        r.segment_bytes > 0 ? format_bytes(r.segment_bytes) : "-",
                        fixed(r.ratio, 3)});
       page_.add(lines);
-      page_.text("What the file of rules cannot express:");
+      page_.text("Limits of the file of rules:");
       for (const std::string& limit : outcome_.rule_limits) page_.text(limit);
     }
     if (!outcome_.rules.left_out.empty()) {

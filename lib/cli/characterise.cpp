@@ -149,7 +149,7 @@ const verb characterise_verb{
     "  railpass characterise -o results -n 16 --launcher 'mpiexec --hostfile hosts' --budget "
     "120min\n"
     "  railpass characterise -o results -n 64,96,128 --slurm job.sh\n"
-    "Measures the MPI library's collectives, its own algorithms and those of railpass in many "
+    "Measures the MPI library's collectives, its own algorithms and railpass's algorithms in many\n"
     "launches.\n"
     "Each launch goes where knowledge is least. The budget is of all launches in the folder: the "
     "same\n"

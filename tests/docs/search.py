@@ -38,7 +38,6 @@ QUESTIONS = {
     "Docker": "docs/how_to/containers.md",
     "Singularity": "docs/how_to/containers.md",
     "characterise a cluster": "docs/how_to/characterise.md",
-    "performance guidelines violated": "docs/how_to/characterise.md",
     "Open MPI rules": "docs/questions/open_mpi_rules.md",
     "MPICH selection file": "docs/how_to/ship_rules.md",
     "write a rules file for Open MPI": "docs/how_to/ship_rules.md",
