@@ -64,7 +64,8 @@ void write_rules(const folder& to, outcome& o) {
         "default.";
     return;
   }
-  const libraries::rules_file file = measure::rules_file_of(o.rules, *library, path);
+  const libraries::rules_file file =
+      measure::rules_file_of(o.rules, *library, std::filesystem::absolute(path).string());
   files::write_text(path, file.text);
   o.rules_path = path;
   o.rule_settings = file.settings;

@@ -2,7 +2,7 @@
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/libraries/library.hpp"
-#include "lib/measure/own_algorithms.hpp"
+#include "lib/measure/library_rules.hpp"
 #include "lib/report/table.hpp"
 #include "railpass/base/names.hpp"
 #include "railpass/base/printable.hpp"
@@ -34,26 +34,10 @@ const libraries::mpi_library& library_of_option(const std::string& format) {
   throw usage_error("--format " + expected_one_of(format, known, &libraries::mpi_library::name));
 }
 
-libraries::rule_set rules_of(const options& o, const libraries::mpi_library& to) {
+std::vector<libraries::named_bench> benches_of(const std::vector<std::string>& paths) {
   std::vector<libraries::named_bench> files;
-  for (const std::string& path : o.files) {
-    files.push_back({path, files::read_bench(path)});
-    const std::string& mark = files.back().bench.machine_id.mpi_library;
-    if (!to.is(mark))
-      throw error(path + ": machine_id: measured with '" + mark + "', but --format " +
-                  std::string(to.name) + " is for " + std::string(to.full));
-  }
-  return libraries::rules_from(
-      files, [&](collective op, const own_algorithm& algorithm, const bench_results& bench) {
-        return to.why_not(op, algorithm, bench, o.commutative);
-      });
-}
-
-std::string content_of_library(const options& o, const libraries::mpi_library& to) {
-  if (!to.reads_file) return {};
-  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
-  return files::read_text(o.library.empty() ? measure::file_of_mpi_library() : o.library,
-                          most_bytes);
+  for (const std::string& path : paths) files.push_back({path, files::read_bench(path)});
+  return files;
 }
 
 report::table table_of(const libraries::rule_set& rules) {
@@ -75,17 +59,14 @@ void print(std::ostream& out, const std::string& title, const std::vector<std::s
 
 int run(const options& o) {
   const libraries::mpi_library& to = library_of_option(o.format);
-  const libraries::rule_set rules = rules_of(o, to);
-  libraries::rules_file made = to.write(rules, content_of_library(o, to));
-  write_output(o.output, made.text);
-
+  const libraries::rule_set rules = measure::rules_of(benches_of(o.files), to, o.commutative);
   // Standard output may be the file.
   const bool to_screen = o.output != "-";
-  std::ostream& out = to_screen ? screen().words() : std::cerr;
   const std::string path = to_screen ? std::filesystem::absolute(o.output).string() : "FILE";
-  for (std::string& setting : made.settings)
-    if (const std::size_t at = setting.find("{file}"); at != setting.npos)
-      setting.replace(at, 6, path);
+  const libraries::rules_file made = measure::rules_file_of(rules, to, path, o.library);
+  write_output(o.output, made.text);
+
+  std::ostream& out = to_screen ? screen().words() : std::cerr;
   if (rules.collectives.empty())
     out << "No rule: no algorithm was shown to be faster than the MPI library's default.\n";
   else if (to_screen)

@@ -61,9 +61,6 @@ class cell {
         begin_s_(steady_clock_s()) {
     for (const contestant& c : r.contestants) {
       runners_.push_back({.who = &c});
-      if (c.what != contestant::kind::own) continue;
-      runners_.back().comm =
-          std::make_unique<own_communicator>(r.own->communicator(r.op, c.own, c.segment_bytes));
       if (c.what == contestant::kind::tuned && !tuned_) tuned_.emplace();
       if (c.what == contestant::kind::pinned && !pinned_) pinned_.emplace();
     }
@@ -180,9 +177,9 @@ class cell {
                                                                 format_seconds(r.who->predicted_s));
         continue;
       }
-      const auto now = force(r);
       if (r.who->what == contestant::kind::own)
-        r.comm = std::make_unique<own_communicator>(request_.own->communicator());
+        r.comm = std::make_unique<own_communicator>(
+            request_.own->communicator(request_.op, r.who->own, r.who->segment_bytes));
       data_.prepare();
       refused_ = false;
       time_of_call(r);
@@ -229,8 +226,6 @@ class cell {
     for (int calls = 0; calls < most_calls; calls += calls_per_look) {
       for (int i = 0; i < calls_per_look; ++i) {
         time_of_call(*tuned);
-        arms.push_back(mpi::last_arm(tuned_.get()));
-        time_of([&] { call(*tuned); });
         arms.push_back(mpi::last_arm(tuned_->get()));
       }
       while (arms.size() > same_calls) arms.pop_front();

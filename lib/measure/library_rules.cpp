@@ -6,7 +6,6 @@
 #include "railpass/base/error.hpp"
 
 #include <cstdint>
-#include <filesystem>
 
 namespace railpass::internal::measure {
 
@@ -32,7 +31,7 @@ libraries::rules_file rules_file_of(const libraries::rule_set& rules,
                  : std::string());
   for (std::string& setting : file.settings)
     if (const std::size_t at = setting.find("{file}"); at != setting.npos)
-      setting.replace(at, 6, std::filesystem::absolute(path).string());
+      setting.replace(at, 6, path);
   return file;
 }
 
