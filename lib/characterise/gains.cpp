@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/characterise/gains.hpp"
 
+#include "lib/characterise/schedule.hpp"
 #include "railpass/base/statistics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 
@@ -48,6 +50,16 @@ const bench_result* fastest(const bench_results& bench, const std::string& colle
                     [&](const bench_result& r) { return 2 * r.launch_ratios.size() >= most; });
 }
 
+bool is_undecided(const bench_results& bench, const std::string& collective, std::int64_t bytes) {
+  return std::ranges::any_of(
+      std::array{arms_of::library, arms_of::railpass}, [&](const arms_of kind) {
+        const bench_result* const best = fastest(bench, collective, bytes, kind);
+        return best && *best->ratio_to_native <= deciding_ratio &&
+               best->launch_ratios.size() < std::size_t(deciding_launches) &&
+               !surest(bench, collective, bytes, kind);
+      });
+}
+
 std::vector<collective_gain> gains_of(const bench_results& bench) {
   std::vector<collective_gain> all;
   for (const bench_result& r : bench.results) {
@@ -66,6 +78,9 @@ std::vector<collective_gain> gains_of(const bench_results& bench) {
           sum += std::log(*r->ratio_to_native);
       return std::exp(sum / double(of.sizes.size()));
     };
+    of.undecided = int(std::ranges::count_if(of.sizes, [&](const std::int64_t bytes) {
+      return is_undecided(bench, of.collective, bytes);
+    }));
     of.library_ratio = mean_of(arms_of::library);
     of.railpass_ratio = mean_of(arms_of::railpass);
   }

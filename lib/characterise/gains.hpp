@@ -26,6 +26,9 @@ const bench_result* surest(const bench_results& bench, const std::string& collec
 const bench_result* fastest(const bench_results& bench, const std::string& collective,
                             std::int64_t bytes, arms_of kind);
 
+/// Whether an arm may be faster than native, but has too few launches to show this.
+bool is_undecided(const bench_results& bench, const std::string& collective, std::int64_t bytes);
+
 /// One collective on one number of ranks.
 struct collective_gain {
   std::string collective{};
@@ -34,6 +37,7 @@ struct collective_gain {
   /// Geometric means over the sizes of the time in native's, with the surest arm at each size, or
   /// native without one.
   double library_ratio = 1, railpass_ratio = 1;
+  int undecided = 0;  ///< sizes
 };
 std::vector<collective_gain> gains_of(const bench_results& bench);
 

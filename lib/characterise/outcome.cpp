@@ -178,6 +178,13 @@ std::vector<std::string> advice(const outcome& o) {
         "Programs with railpass follow the plan from their first call on with "
         "RAILPASS_PLAN=" +
         std::filesystem::absolute(o.plan_path).string());
+  int undecided = 0;
+  for (const libraries::named_bench& one : o.benches)
+    for (const collective_gain& g : gains_of(one.bench)) undecided += g.undecided;
+  if (undecided > 0)
+    sentences.push_back("For " + std::to_string(undecided) +
+                        " measured calls another algorithm may be faster, but the launches are too "
+                        "few to show a gain; run the same command with a larger --budget.");
   if (sentences.empty())
     sentences.push_back(
         "Nothing is to be done: no algorithm was shown to be faster than the MPI library's "

@@ -12,8 +12,6 @@
 namespace railpass::internal::characterise {
 namespace {
 
-// An arm with at most this share of native's time may be worth a rule or an entry of a plan.
-constexpr double deciding_ratio = 0.97;
 // Contenders, at each size: the fastest arms of the library and of railpass.
 constexpr std::size_t contenders_of_a_kind = 2;
 constexpr double contending_ratio = 1.3;

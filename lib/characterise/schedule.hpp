@@ -35,6 +35,8 @@ inline constexpr std::array<std::int64_t, 7> coarse_sizes{8,     100,    1024,  
 /// contenders, then get so many launches where one may be faster than native: rules need six
 /// (libraries::least_confidence). Other cells get `first_launches`.
 inline constexpr int deciding_launches = 6, first_launches = 2;
+/// An arm with at most this share of native's time may be worth a rule or an entry of a plan.
+inline constexpr double deciding_ratio = 0.97;
 /// Most launches of contenders in a cell, to make an interval narrower.
 inline constexpr int most_launches = 24;
 

@@ -362,9 +362,15 @@ TEST_CASE("Gains are those whose interval over the launches ends below 1") {
   CHECK(surest(b, "broadcast", 1000, arms_of::library)->arm == "native:chain");
   CHECK(fastest(b, "broadcast", 1000, arms_of::library)->arm == "native:linear");
   CHECK(surest(b, "broadcast", 2000, arms_of::library) == nullptr);
+  CHECK(!is_undecided(b, "broadcast", 1000));
   const auto gains = gains_of(b);
   REQUIRE(gains.size() == 1);
+  CHECK(gains[0].undecided == 0);
   CHECK(gains[0].sizes == std::vector<std::int64_t>{1000, 2000});
   CHECK(gains[0].library_ratio == Approx(0.8));
   CHECK(gains[0].railpass_ratio == Approx(0.54));
+  add(4000, "native", 1, 2);
+  add(4000, "binomial", 0.9, 2);
+  CHECK(is_undecided(b, "broadcast", 4000));
+  CHECK(gains_of(b)[0].undecided == 1);
 }
