@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What times of the MPI library's own collectives say against each other: guidelines of performance
-// that they violate, and cliffs. Pure.
+// Performance guidelines that the MPI library's own collectives violate, and cliffs in their times.
+// Pure: both follow from bench results.
 #pragma once
 
 #include "models/samples.hpp"
@@ -29,19 +29,19 @@ struct violation {
   std::string rule{};  ///< name_of(guideline)
   int num_ranks = 0;
   std::int64_t bytes = 0;
-  double time_s = 0;    ///< of the collective
-  double others_s = 0;  ///< of the others together
+  double time_s = 0;    ///< time of the collective
+  double others_s = 0;  ///< sum of the times of the other collectives
   friend bool operator==(const violation&, const violation&) = default;
 };
 
-/// The violations by the arm native in a bench of several launches that exceed what launches differ
-/// by: the collective is slower than the others by at least 5 %, and its least time (the lower
-/// bound of the median over the launches) exceeds the others' largest. Sizes of the others may
-/// exceed the collective's by a few elements.
+/// The certain violations by the arm native in a bench of several launches. The collective is at
+/// least 5 % slower than the other collectives together, and the lower bound of its median time
+/// over the launches exceeds the sum of their upper bounds. Messages of the other collectives may
+/// be longer by a few elements.
 std::vector<violation> violations_of(const bench_results& bench);
 
-/// Native's time between two measured sizes that follow each other: it grows faster than the size,
-/// or falls.
+/// Two neighbouring measured sizes between which native's time grows faster than the size, or
+/// falls.
 struct cliff {
   std::string collective{};
   int num_ranks = 0;
@@ -50,7 +50,7 @@ struct cliff {
   bool falls() const { return to_s < from_s; }
   friend bool operator==(const cliff&, const cliff&) = default;
 };
-/// As certain as violations.
+/// The certain cliffs in such a bench, by the bounds of the medians over its launches.
 std::vector<cliff> cliffs_of(const bench_results& bench);
 
 }  // namespace railpass::internal::characterise

@@ -106,13 +106,12 @@ std::vector<knowledge::experience> certain_knowledge(
 void write_plan(const folder& to, outcome& o) {
   o.plan = with_sizes_between(knowledge::freeze(certain_knowledge(o.benches)).calls);
   if (o.plan.empty()) return;
-  fingerprint machine = o.benches.front().bench.machine_id;
-  machine.num_hosts = 1;  // the calls contain the ranks per node and the rails
-  machine.rails.clear();
+  const fingerprint& machine = o.benches.front().bench.machine_id;
   o.plan_path = to.file("plan.json");
   files::write_text(o.plan_path,
-                    files::to_json(knowledge::plan{
-                        .machine = machine, .written_at = files::utc_now(), .calls = o.plan}));
+                    files::to_json(knowledge::plan{.machine = knowledge::marks_for_plan(machine),
+                                                   .written_at = files::utc_now(),
+                                                   .calls = o.plan}));
 }
 
 // Notes of a bench name arms that were left out, and the reason.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What follows from the launches of a characterisation: benches, profile, rules, plan.
+// The results of a characterisation: benches, profile, rules and plan, from all its launches.
 #pragma once
 
 #include "lib/characterise/folder.hpp"
@@ -27,14 +27,14 @@ struct outcome {
   std::string no_rules{};   ///< why there are no rules, in a sentence
   std::string plan_path{};  ///< empty: no plan
   std::vector<knowledge::planned_calls> plan{};
-  std::vector<std::string> left_out{};  ///< what was not measured, in sentences
+  std::vector<std::string> left_out{};  ///< a sentence for each thing that was not measured
 };
 
 /// Writes bench_N.json for each number N of ranks, profile.json, plan.json and, for a library with
 /// rules, rules.LIBRARY, as export writes it. Throws error if no launch succeeded.
 outcome write_outcome(const folder& to, const question& q);
 
-/// What users can do with the outcome, in sentences.
+/// Sentences that tell users how to use the outcome.
 std::vector<std::string> advice(const outcome& o);
 
 }  // namespace railpass::internal::characterise

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <unistd.h>
 
 namespace railpass::internal::cli {
@@ -13,6 +14,11 @@ settings_in_force checked_settings() {
   settings_in_force result = read_settings(environ);
   std::ranges::move(problems_of(result), std::back_inserter(result.problems));
   return result;
+}
+
+store::locations knowledge_locations() {
+  const std::string set = read_settings(environ).values.knowledge;
+  return store::locations_of(set == "off" ? "on" : set);
 }
 
 }  // namespace railpass::internal::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lib/runtime/settings_in_force.hpp"
+#include "lib/store/store.hpp"
 
 namespace railpass::internal::cli {
 
@@ -9,5 +10,9 @@ namespace railpass::internal::cli {
 /// finds, `problems` tells of values that have the right kind but name nothing: policies,
 /// collectives, arms and a profile that cannot be read.
 settings_in_force checked_settings();
+
+/// The locations of knowledge by RAILPASS_KNOWLEDGE. RAILPASS_KNOWLEDGE=off is for programs: verbs
+/// then read the usual locations. Throws error.
+store::locations knowledge_locations();
 
 }  // namespace railpass::internal::cli

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "railpass/knowledge/freeze.hpp"
 
+#include "lib/cli/environment.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/report/table.hpp"
-#include "lib/runtime/settings_in_force.hpp"
 #include "lib/store/sources.hpp"
-#include "lib/store/store.hpp"
 #include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
 
@@ -15,7 +14,6 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <unistd.h>
 
 namespace railpass::internal::cli {
 namespace {
@@ -24,11 +22,6 @@ struct options {
   std::string output;
   std::vector<std::string> inputs;
 };
-
-std::vector<std::string> usual_store() {
-  const std::string set = read_settings(environ).values.knowledge;
-  return {store::locations_of(set == "off" ? "on" : set).own.string()};
-}
 
 void say(const std::vector<std::string>& sentences) {
   for (const std::string& one : sentences)
@@ -47,8 +40,8 @@ report::table table_of(const std::vector<knowledge::planned_calls>& calls) {
 
 int run(const options& o) {
   std::vector<std::string> problems;
-  const store::machine_knowledge known =
-      store::latest_machine_of(o.inputs.empty() ? usual_store() : o.inputs, problems);
+  const store::machine_knowledge known = store::latest_machine_of(
+      o.inputs.empty() ? std::vector{knowledge_locations().own.string()} : o.inputs, problems);
   say(problems);
   say(known.left_out);
   const knowledge::frozen chosen = knowledge::freeze(known.contexts);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/environment.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/report/knowledge_analysis.hpp"
 #include "lib/report/knowledge_page.hpp"
 #include "lib/report/knowledge_tables.hpp"
 #include "lib/report/table.hpp"
-#include "lib/runtime/settings_in_force.hpp"
 #include "lib/store/sources.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/base/printable.hpp"
@@ -20,7 +20,6 @@
 #include <iterator>
 #include <memory>
 #include <set>
-#include <unistd.h>
 
 namespace railpass::internal::cli {
 namespace {
@@ -37,9 +36,7 @@ struct options {
 
   store::locations locations() const {
     if (!store.empty()) return {.own = store, .others = {}};
-    const std::string set = read_settings(environ).values.knowledge;
-    // RAILPASS_KNOWLEDGE=off is for programs: this verb shows the files all the same.
-    return store::locations_of(set == "off" ? "on" : set);
+    return knowledge_locations();
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the ranks of a schedule do, and for how long.
+// The work of each rank in a simulated schedule: sending, receiving, computing.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -16,19 +16,19 @@
 
 namespace railpass::internal::report {
 
-/// About how many messages the arm takes on all ranks together: the cost of a simulation.
+/// The approximate number of messages of a call, of all ranks together: the cost of a simulation.
 double messages_of(const arm& a, int num_ranks, std::int64_t bytes);
 
-/// Of one rank; events of one kind that overlap are counted once.
+/// The work of one rank, in seconds. Events of the same kind that overlap count once.
 struct rank_work {
   double sending_s = 0, receiving_s = 0, computing_s = 0;
   std::int64_t sent_bytes = 0, received_bytes = 0;
 };
 
-/// By rank. Needs simulation_setup::record.
+/// The work of each rank, by rank. The simulation needs simulation_setup::record.
 std::vector<rank_work> work_of(const simulation& run);
 
-/// Who does one kind of work for the longest time.
+/// The rank that spends the most time on one kind of work.
 struct bottleneck {
   std::size_t rank = 0;
   const char* doing = "sending";
@@ -38,8 +38,8 @@ struct bottleneck {
 
 bottleneck find_bottleneck(std::span<const rank_work> work);
 
-/// Every rank; unless `in_full`, of more than 32 ranks the least, the median and the most of each
-/// column, and whoever is named.
+/// A row for each rank. With more than 32 ranks, unless `in_full`: the least, the median and the
+/// most of each column, and the ranks in `named`.
 table work_table(std::span<const rank_work> work, const simulation& run,
                  const std::map<std::size_t, std::string>& named, bool in_full);
 

@@ -24,8 +24,9 @@ class leaders {
   /// Sends this leader's experience of some contexts to rank 0, and drops what cannot be sent.
   /// Local. Throws std::bad_alloc.
   void tell(std::span<const knowledge::experience> learnt);
-  /// Like tell(), once before MPI ends, and only if tell() has sent something: rank 0 waits for no
-  /// other leader. Some MPI libraries complain at the end about messages that were never received.
+  /// Sends the last message of this leader, once, before MPI ends. Only leaders that have called
+  /// tell() send it, because rank 0 waits for them alone. Some MPI libraries complain at the end
+  /// about messages that were never received.
   void tell_last(std::span<const knowledge::experience> learnt);
 
   /// On rank 0: receives the messages that have arrived, and keeps each leader's latest experience
@@ -57,8 +58,8 @@ class leaders {
   std::set<int> speaking_;  // leaders whose last message has not arrived yet
 };
 
-/// Whether a leader of `num_ranks` ranks sends its experience. Of many communicators of equal size,
-/// such as the rows of a grid, only some do.
+/// Whether the leader of a communicator of `num_ranks` ranks sends its experience. If many
+/// communicators have equal sizes, such as the rows of a grid, only some leaders do.
 bool tells(int world_rank, int world_size, int num_ranks);
 
 }  // namespace railpass::internal

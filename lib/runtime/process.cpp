@@ -306,11 +306,10 @@ void process::say_summary() {
   const own_float_environment own;
   try {
     if (plan_) {
-      std::fprintf(
-          stderr,
-          "railpass: calls followed the plan %s; nothing was timed. railpass compare tells "
-          "whether the plan pays.\n",
-          values_.plan.c_str());
+      std::fprintf(stderr,
+                   "railpass: the calls that plan %s names took its arms, all others were native; "
+                   "nothing was timed. railpass compare tells whether the plan pays.\n",
+                   values_.plan.c_str());
       return;
     }
     std::string text = "railpass: " + select::summary_of(statistics());

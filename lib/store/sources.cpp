@@ -4,6 +4,7 @@
 #include "lib/files/files.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/knowledge/imports.hpp"
+#include "railpass/knowledge/plan.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -27,13 +28,6 @@ struct machine_runs {
   std::vector<knowledge::experience> contexts{};
   std::string last_at{};
 };
-
-// Contexts contain the ranks per host and the rails.
-fingerprint marks_of(fingerprint machine) {
-  machine.num_hosts = 1;
-  machine.rails.clear();
-  return machine;
-}
 
 }  // namespace
 
@@ -62,7 +56,7 @@ machine_knowledge latest_machine_of(std::span<const std::string> paths,
   std::vector<machine_runs> all;
   const auto add = [&](const fingerprint& machine,
                        const std::vector<knowledge::experience>& contexts) {
-    const fingerprint marks = marks_of(machine);
+    const fingerprint marks = knowledge::marks_for_plan(machine);
     auto known = std::ranges::find_if(
         all, [&](const machine_runs& m) { return mismatch(m.machine, marks).empty(); });
     if (known == all.end()) known = all.insert(known, {.machine = marks});

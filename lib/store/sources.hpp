@@ -21,7 +21,7 @@ std::vector<knowledge::stored_run> runs_of(const std::string& path,
 
 /// The knowledge of the machine that was used last.
 struct machine_knowledge {
-  fingerprint machine{};
+  fingerprint machine{};                          ///< knowledge::marks_for_plan()
   std::vector<knowledge::experience> contexts{};  ///< each problem once
   std::vector<std::string> left_out{};            ///< a sentence for each other machine
 };

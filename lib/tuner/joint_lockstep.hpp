@@ -180,9 +180,9 @@ class joint_lockstep {
   // From rank 0 to all ranks, with a tag of its own, which messages of failed schedules do not
   // have. The words live until the messages have left, even after a failure.
   int hand_down(std::span<std::int32_t> words, std::string_view doing);
-  // Replaces the words by what `combine` makes of all ranks' words. By dissemination: in the round
-  // of `distance`, a rank learns what up to 2 `distance` ranks say. Words of some ranks count twice
-  // where the number of ranks is not a power of two.
+  // Replaces the words by what `combine` makes of all ranks' words. By dissemination: each
+  // round doubles the number of ranks whose words a rank has. Words of some ranks count twice if
+  // the number of ranks is not a power of two.
   template <class Combine>
   int reduce_to_all(std::span<std::uint64_t> words, std::string_view doing, const Combine& combine);
   int send_to(int peer, std::span<std::int32_t> words, std::string_view doing);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every allocation of one rank fails in turn, from the beginning of tuning on: calls give an error
-// or the right result, on all ranks, and nobody hangs.
+// Each allocation of one rank fails once, from the set-up of tuning on. Calls then return an error
+// or the right result on all ranks, and no rank hangs.
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
@@ -13,7 +13,7 @@
 
 namespace {
 
-// The allocation that fails, counted down by those of this thread; 0: none.
+// Number of allocations of this thread until one fails; 0: none fails.
 thread_local int failing = 0;
 
 }  // namespace
@@ -29,7 +29,7 @@ namespace {
 
 enum class failing_in { beginning, calls, learning };
 
-// Calls with known results. Returns whether the allocation was among theirs.
+// Makes calls with known results. Returns whether the allocation that fails was reached.
 bool life_with_failure(const communicator& world, int victim, int n, failing_in where) {
   const int p = world.size(), rank = world.rank();
   MPI_Comm copy = MPI_COMM_NULL;
@@ -66,7 +66,7 @@ bool life_with_failure(const communicator& world, int victim, int n, failing_in 
   return found == 1;
 }
 
-// The same of calls between neighbours of a ring, from the first one on, so that they begin in it.
+// Like life_with_failure(), for calls between neighbours of a ring, set-up in a call included.
 bool ring_with_failure(const communicator& world, int victim, int n, bool by_messages) {
   const int p = world.size(), rank = world.rank(), periodic = 1;
   MPI_Comm made = MPI_COMM_NULL;
@@ -120,7 +120,8 @@ TEST_CASE("any allocation may fail on one rank") {
          {failing_in::beginning, failing_in::calls, failing_in::learning}) {
       CAPTURE(victim, int(where));
       int n = 1;
-      // All of the first ones; fewer where many ranks take turns.
+      // On 2 ranks each of the first 40 allocations fails. More ranks would take much longer, as
+      // they share cores.
       while (life_with_failure(world, victim, n, where))
         n = world.size() > 2 ? 5 * n : n < 40 ? n + 1 : n + n / 3;
       CHECK(n > 10);

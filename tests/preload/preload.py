@@ -327,6 +327,8 @@ class Preloaded(unittest.TestCase):
             self.assertEqual(others[1], [0, calls])
         self.assertNotEqual(planned[0][0], others[0][0])  # the order of the sum decides the bits
         self.assertEqual(run(RAILPASS_PLAN=self.plan("part", 2, "ring"), **all_ranks)[1], [calls, 0])
+        self.assertRegex(run(RAILPASS_PLAN=self.plan("ring", 3, "ring"), RAILPASS_SUMMARY="on", **all_ranks)[2],
+                         r"\Arailpass: the calls that plan \S*ring names took its arms, .*pays\.\n\Z")
         # Without word of all ranks, from the first agreement on.
         self.assertEqual(run(RAILPASS_PLAN=self.plan("ring", 3, "ring"))[1], [7, calls])
 

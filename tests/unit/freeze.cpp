@@ -104,17 +104,13 @@ TEST_CASE("the problem that took most time decides for its size class") {
   CHECK(freeze(std::vector{rare, often}).calls == std::vector{broadcasts(512, 1023, "chain")});
 }
 
-TEST_CASE("where only pairs of ranks know the size, a variant serves all sizes or none") {
-  const auto small = known_of("all_to_allv", 100, {{"native", {10e-6}}, {"pairwise", {8e-6}}});
-  const auto large = known_of("all_to_allv", 1 << 20, {{"native", {10e-3}}, {"scattered", {8e-3}}});
-  const frozen one = freeze(std::vector{small});
-  REQUIRE(one.calls.size() == 1);
-  CHECK(one.calls[0].variant == "pairwise");
-  CHECK_FALSE(one.calls[0].to_bytes);
-  const frozen both = freeze(std::vector{small, large});
-  REQUIRE(both.calls.size() == 1);
-  CHECK(both.calls[0].variant == "native");
-  CHECK(both.left_out.size() == 1);
+TEST_CASE("where only pairs of ranks know the size, calls stay native, and are named") {
+  const frozen f = freeze(
+      std::vector{known_of("all_to_allv", 100, {{"native", {10e-6}}, {"pairwise", {8e-6}}}),
+                  known_of("all_to_allv", 1 << 20, {{"native", {10e-3}}, {"scattered", {8e-3}}})});
+  CHECK(f.calls.empty());
+  CHECK(f.left_out == std::vector<std::string>{
+                          "all_to_allv stays native: no single rank knows the sizes of its calls"});
 }
 
 TEST_CASE("function sets and calls between neighbours are left out, and named") {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The evaluation of the paper on ADCL's historic learning, for a collective: each of many sizes is
-// left out once, and its best arm predicted from the others. Writes JSON to standard output.
+// left out once, and the other sizes predict its best arm. Writes JSON to standard output.
 //
 //     paper_adcl_accuracy NETWORK RANKS COLLECTIVE SIZES RUNS BENCH
 //
-// NETWORK: gigabit or infiniband. Times are those of the simulator, with the noise of BENCH, a file
-// of `railpass bench` from a real machine. RUNS: how often all is measured, each time with other
-// noise.
+// NETWORK: gigabit or infiniband. BENCH: a file of `railpass bench` from a real machine, whose
+// noise the simulated times get. RUNS: number of runs, each with different noise.
 #include "railpass/knowledge/accuracy.hpp"
 
 #include "lib/files/files.hpp"
@@ -36,14 +35,14 @@ using nlohmann::ordered_json;
 constexpr int ranks_per_node = 2;
 constexpr std::int64_t unit_bytes = 8, smallest_bytes = 64, largest_bytes = 1 << 20,
                        largest_block_bytes = 1 << 16;
-// How far the median of one run is from that of the next one, beyond what its calls say: native's
-// ratio to the best arm in five launches on 8 emulated hosts had an interquartile range of 1 % from
-// 64 KiB on, and lay within 3 % at 8 KiB (all_reduce).
+// Standard deviation of a run's times from run to run, as a logarithm, besides the noise of calls.
+// In five launches on 8 emulated hosts native's ratio to the best arm of all_reduce had an
+// interquartile range of 1 % from 64 KiB on, and lay within 3 % at 8 KiB.
 constexpr double between_runs = 0.015;
 constexpr std::array windows{0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5};
 
-/// The machines gigabit and infiniband of bench/simgrid. A message takes what SimGrid has it take,
-/// by the factors that go with them: those of Ethernet were calibrated on TCP.
+/// The machines gigabit and infiniband of bench/simgrid, with SimGrid's factors of latency and
+/// bandwidth by message size. The factors of Ethernet were calibrated on TCP.
 machine_model machine_of(const std::string& network) {
   struct factors {
     double from_bytes, latency, bandwidth;
@@ -91,11 +90,10 @@ machine_model machine_of(const std::string& network) {
   return m;
 }
 
-/// What a call's time varies by and how often an arm ran, of calls of a size: what a bench
-/// measured.
+/// The noise of calls of one size in a bench, and the number of calls of an arm.
 struct noise {
-  double spread = 0;  // of the logarithm
-  double p90 = 1;     // what a tenth of the calls exceeds, in the median
+  double spread = 0;  // standard deviation of ln(seconds)
+  double p90 = 1;     // 90 % quantile, in medians
   double runs = 0;
 };
 
@@ -135,7 +133,7 @@ class measured_noise {
   std::map<double, noise> by_size_;
 };
 
-/// What a run learns of an arm.
+/// The time of an arm as a run measures it.
 knowledge::timing measured(double true_s, const noise& n, select::random_stream& r) {
   const double in_this_run = std::exp(between_runs * r.normal());
   std::vector<double> calls(std::size_t(std::max(3.0, n.runs)));
@@ -182,7 +180,7 @@ cell simulated(const std::string& network, int ranks, collective op, int sizes) 
     at.coordinates = {double(block)};
     for (const arm& a : arms) {
       auto& time = at.arms.emplace_back();
-      // Segments as long as the message are none.
+      // With segments as long as the message, an arm sends no segments.
       const auto segments = select::detail::segment_index(a);
       if (a.base->is_native() || !detail::eligible_at(a, q) ||
           (segments && a.values[*segments] >= bytes))
@@ -265,8 +263,8 @@ int run(int argc, char** argv) {
        {"closest, logarithms, Algorithm 1", &analysis::from_closest, metric::logarithms, serving},
        {"similar, logarithms, Algorithm 1", &analysis::from_similar, metric::logarithms, serving}}};
 
-  // Judged as in the paper, by what the same run measured of the size; and by what is true, which
-  // only a simulation knows.
+  // The paper judges predictions by the times that the same run measured. A simulation can also
+  // judge by the true times.
   std::map<std::string, curve> by_the_run, by_truth;
   for (int i = 0; i < runs; ++i) {
     const auto known = one_run(c, noises, std::uint64_t(2 * i + 1));

@@ -66,7 +66,7 @@ struct frozen {
 
 namespace detail {
 
-/// The calls of one size class, or of all sizes where only pairs of ranks know the size.
+/// The calls of one size class.
 struct frozen_class {
   collective op = collective::broadcast;
   int size_class = 0;
@@ -90,7 +90,8 @@ inline bool has_sizes(collective op) { return describe(op).lengths != block_leng
 
 /// The plan for problems of one machine. Each size class gets the arm with the surest gain over
 /// native, from the problem that took most time. Neighbouring classes with the same variant become
-/// one entry. Function sets and calls between neighbours are not part of a plan.
+/// one entry. Calls whose sizes only pairs of ranks know stay native, because no arm suits all
+/// sizes. Function sets and calls between neighbours are not part of a plan.
 inline frozen freeze(std::span<const experience> known) {
   using detail::frozen_class;
   frozen result;
@@ -105,52 +106,46 @@ inline frozen freeze(std::span<const experience> known) {
       leave_out("'" + e.of.collective + "' is not a collective that plans contain");
       continue;
     }
+    if (describe(*op).lengths == block_lengths::of_pair) {
+      leave_out(e.of.collective + " stays native: no single rank knows the sizes of its calls");
+      continue;
+    }
     experience usable = e;
     std::erase_if(usable.arms, [&](const arm_experience& a) { return !is_arm(*op, a.arm); });
     const auto [arm, gain] = surest_gain(usable);
+    const int size_class = select::size_class_of(e.of.bytes);
     frozen_class one{.op = *op,
-                     .size_class = detail::has_sizes(*op) ? select::size_class_of(e.of.bytes) : 0,
+                     .size_class = size_class,
                      .calls = {.collective = e.of.collective,
                                .operation = e.of.operation,
                                .num_ranks = e.of.num_ranks,
                                .ranks_per_node = e.of.ranks_per_node,
                                .rails = e.of.rails,
+                               .from_bytes = select::smallest_bytes(std::uint8_t(size_class)),
+                               .to_bytes = select::smallest_bytes(std::uint8_t(size_class + 1)) - 1,
                                .variant = arm ? arm->arm : "native"},
                      .total_s = detail::total_s(e)};
     const auto same = std::ranges::find_if(classes, [&](const frozen_class& other) {
       return other.size_class == one.size_class &&
              detail::shape_of(other.calls) == detail::shape_of(one.calls);
     });
-    if (same == classes.end()) {
+    if (same == classes.end())
       classes.push_back(std::move(one));
-    } else if (!detail::has_sizes(*op) && same->calls.variant != one.calls.variant) {
-      leave_out(e.of.collective + " of " + std::to_string(e.of.num_ranks) +
-                " ranks stays native: its best variant depends on the size, which no single rank "
-                "knows");
-      same->calls.variant = "native";
-    } else if (one.total_s > same->total_s) {
+    else if (one.total_s > same->total_s)
       *same = std::move(one);
-    }
   }
   std::ranges::sort(classes, [](const frozen_class& a, const frozen_class& b) {
     return std::tuple(a.op, detail::shape_of(a.calls), a.size_class) <
            std::tuple(b.op, detail::shape_of(b.calls), b.size_class);
   });
-  const frozen_class* before = nullptr;
-  for (frozen_class& one : classes) {
-    const auto size_class = std::uint8_t(one.size_class);
-    if (detail::has_sizes(one.op)) {
-      one.calls.from_bytes = select::smallest_bytes(size_class);
-      one.calls.to_bytes = select::smallest_bytes(std::uint8_t(size_class + 1)) - 1;
-    }
-    const bool goes_on = before && before->size_class + 1 == one.size_class &&
-                         detail::shape_of(before->calls) == detail::shape_of(one.calls) &&
-                         before->calls.variant == one.calls.variant;
-    if (goes_on)
-      result.calls.back().to_bytes = one.calls.to_bytes;
+  for (const frozen_class& one : classes) {
+    planned_calls* const before = result.calls.empty() ? nullptr : &result.calls.back();
+    if (before && *before->to_bytes + 1 == one.calls.from_bytes &&
+        detail::shape_of(*before) == detail::shape_of(one.calls) &&
+        before->variant == one.calls.variant)
+      before->to_bytes = one.calls.to_bytes;
     else
       result.calls.push_back(one.calls);
-    before = &one;
   }
   return result;
 }

@@ -26,8 +26,15 @@ struct planned_calls {
   friend bool operator==(const planned_calls&, const planned_calls&) = default;
 };
 
+/// The marks of a machine in a plan, whose calls contain the number of hosts and the rails.
+inline fingerprint marks_for_plan(fingerprint machine) {
+  machine.num_hosts = 1;
+  machine.rails.clear();
+  return machine;
+}
+
 struct plan {
-  fingerprint machine{};
+  fingerprint machine{};     ///< marks_for_plan()
   std::string written_at{};  ///< UTC
   std::vector<planned_calls> calls{};
   friend bool operator==(const plan&, const plan&) = default;
