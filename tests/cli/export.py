@@ -138,9 +138,14 @@ class Export(ProgramTest):
     def broadcasts_on_two_hosts(self, ranks, settings):
         words = [word for name, value in (settings | {"LD_PRELOAD": SEEN, "UCX_LOG_FILE": "stderr"}).items()
                  for word in ("--env", f"{name}={value}")]
-        done = self.start([sys.executable, CLUSTER, "--name", f"x{os.getpid()}x", "run", "--mpi", FAMILY, "--hosts",
-                           "2", "--ranks-per-host", str(ranks // 2), "--no-yield", "--timeout", "120", *words, "--",
-                           BROADCASTS, str(CALLS), "1000"])
+        # MPICH 4.0 over UCX sometimes waits for ever in MPI_Finalize (2 of 40 launches beside six busy
+        # processes, without railpass).
+        for _ in range(5):
+            done = self.start([sys.executable, CLUSTER, "--name", f"x{os.getpid()}x", "run", "--mpi", FAMILY,
+                               "--hosts", "2", "--ranks-per-host", str(ranks // 2), "--no-yield", "--timeout", "40",
+                               *words, "--", BROADCASTS, str(CALLS), "1000"])
+            if FAMILY == "openmpi" or "did not end" not in done.stderr:
+                break
         if done.returncode == 77:
             self.skipTest(done.stdout + done.stderr)
         self.assertEqual(done.returncode, 0, done.stderr)
