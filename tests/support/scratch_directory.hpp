@@ -2,9 +2,17 @@
 #pragma once
 
 #include <filesystem>
+#include <fstream>
 #include <stdlib.h>
 #include <string>
 #include <system_error>
+
+/// Writes a new file in place of any other: ext4 writes a file that was cut short to the disk when
+/// it is closed, which takes milliseconds.
+inline void write_anew(const std::filesystem::path& path, const std::string& text) {
+  std::filesystem::remove(path);
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 /// A new folder, removed with all that is in it.
 class scratch_directory {

@@ -333,7 +333,7 @@ TEST_CASE("journals") {
   const scratch_directory folder;
   const std::string path = folder.file("journal");
   fuzz("journal", [&](const std::string& text) {
-    std::ofstream(path) << text;
+    write_anew(path, text);
     try {
       tune::journal(path, "me", 1);
     } catch (const error&) {
@@ -347,7 +347,7 @@ TEST_CASE("results of a tuning") {
   const scratch_directory folder;
   const std::string path = folder.file("results");
   fuzz("results", [&](const std::string& text) {
-    std::ofstream(path) << text;
+    write_anew(path, text);
     tune::read_winners(path);
   });
 }

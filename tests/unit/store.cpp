@@ -93,10 +93,6 @@ std::vector<fs::path> files_in(const fs::path& own, const std::string& part) {
 
 std::string content(const fs::path& path) { return files::read_text(path.string()); }
 
-void replace(const fs::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-}
-
 pid_t in_process(const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -305,7 +301,7 @@ TEST_CASE("a byte that has changed in a run's file is noticed, and the file is l
   const fs::path path = files_in(folder.path(), ".run").at(0);
   const std::string intact = content(path);
   const auto check_noticed = [&](const std::string& damaged) {
-    replace(path, damaged);
+    write_anew(path, damaged);
     const store::known found = store::read({.own = folder.path(), .others = {}}, machine, 10);
     CHECK(found.contexts.empty());
     REQUIRE(found.problems.size() == 1);
@@ -322,7 +318,7 @@ TEST_CASE("a byte that has changed in a run's file is noticed, and the file is l
   // compact() leaves the damaged file in place, too.
   std::string damaged = intact;
   damaged[intact.size() / 2] ^= 1;
-  replace(path, damaged);
+  write_anew(path, damaged);
   const store::compacted report = store::compact(folder.path());
   REQUIRE(report.problems.size() == 1);
   CHECK(content(path) == damaged);
@@ -346,7 +342,7 @@ TEST_CASE("a byte that has changed in a database is noticed, or makes no differe
     CAPTURE(i);
     std::string damaged = intact;
     damaged[i] = char(damaged[i] ^ (1 << random() % 8));
-    replace(path, damaged);
+    write_anew(path, damaged);
     store::known found = store::read({.own = folder.path(), .others = {}}, machine, 10);
     std::ranges::sort(found.contexts, {}, [](const auto& e) { return e.of.bytes; });
     if (found.problems.empty())
@@ -372,7 +368,7 @@ TEST_CASE("a damaged database stays, and a new one begins beside it") {
   const std::size_t at = damaged.find("all_reduce");
   REQUIRE(at != std::string::npos);
   damaged[at] = 'A';
-  replace(path, damaged);
+  write_anew(path, damaged);
   store::add(folder.path(), run({context(16)}));
   const auto look = store::read({.own = folder.path(), .others = {}}, machine, 10);
   REQUIRE(look.contexts.size() == 1);
@@ -395,7 +391,7 @@ TEST_CASE("what a newer railpass wrote is left out and left alone") {
     const std::string line = "railpass knowledge 1 ";
     for (std::size_t at; (at = text.find(line)) != std::string::npos;)
       text[at + line.size() - 2] = '7';
-    replace(path, text);
+    write_anew(path, text);
   };
   store::add(folder.path(), run({context(8)}));
   const fs::path newer_run = files_in(folder.path(), ".run").at(0);
@@ -510,8 +506,8 @@ TEST_CASE(
   CHECK(written > 0);
   // Old leftovers are removed.
   const fs::path machine_folder = files_in(folder.path(), "").at(0).parent_path();
-  replace(machine_folder / "20260131T120000Z-0123456789abcdef.run.tmp0123456789abcdef", "half");
-  replace(machine_folder / "7.db.tmp0123456789abcdef", "");
+  write_anew(machine_folder / "20260131T120000Z-0123456789abcdef.run.tmp0123456789abcdef", "half");
+  write_anew(machine_folder / "7.db.tmp0123456789abcdef", "");
   store::compact(folder.path());
   CHECK(files_in(folder.path(), ".tmp").size() >= 2);
   for (const fs::path& path : files_in(folder.path(), ".tmp"))
@@ -545,13 +541,13 @@ TEST_CASE("a lease keeps others out until it expires, and then one takes it over
   CHECK(store::lease::take(where));
   CHECK(files_in(folder.path(), "lease").empty());
   for (const std::string owner : {" 1 somewhere else\n", " text\n", " -1\n", " 99999999\n"}) {
-    replace(other, "9000000000" + owner);
+    write_anew(other, "9000000000" + owner);
     CHECK(!store::lease::take(where));
   }
   // A lease in use, and leases of dead processes: expired, cut short now, cut short long ago.
-  replace(other, "9000000000\n");
+  write_anew(other, "9000000000\n");
   CHECK(!store::lease::take(where));
-  replace(other, "");
+  write_anew(other, "");
   CHECK(!store::lease::take(where));
   fs::last_write_time(other, fs::file_time_type::clock::now() - std::chrono::hours(1));
   CHECK(store::lease::take(where));
@@ -559,7 +555,7 @@ TEST_CASE("a lease keeps others out until it expires, and then one takes it over
   // Of many processes that find an expired lease, at most one takes it.
   int taken_in_all = 0;
   for (int round = 0; round < 50; ++round) {
-    replace(other, "1000000000\n");
+    write_anew(other, "1000000000\n");
     std::vector<std::optional<store::lease>> taken(4);
     std::vector<std::thread> takers;
     for (auto& one : taken)
@@ -583,7 +579,7 @@ TEST_CASE("a run whose file is still there after it came into the database count
   const fs::path path = files_in(folder.path(), ".run").at(0);
   const std::string text = content(path);
   store::compact(folder.path());
-  replace(path, text);  // as after a crash between the two
+  write_anew(path, text);  // as after a crash between the two
   CHECK(read(folder.path()).at(0).runs == 1);
   store::compact(folder.path());
   CHECK(!fs::exists(path));
@@ -671,7 +667,7 @@ TEST_CASE("a database of 10000 contexts is read from its beginning") {
   // Unneeded parts of the file are not read.
   std::string damaged = content(path);
   damaged[damaged.rfind("ring+segment_bytes")] = 'R';
-  replace(path, damaged);
+  write_anew(path, damaged);
   CHECK(store::database(path).best(5000).size() == 5000);
   CHECK_THROWS_AS(store::database(path).best(10000), error);
 }
@@ -765,7 +761,7 @@ TEST_CASE("a run that could not remove what it had kept counts once") {
   REQUIRE(left.size() == 1);
   const std::string before = content(left[0]);
   going.end(run({context(8, 16)}));
-  replace(left[0], before);
+  write_anew(left[0], before);
   CHECK(read(folder.path())[0].runs == 1);
   CHECK(read(folder.path())[0].arms[0].times.samples == 16);
   store::compact(folder.path());
@@ -822,7 +818,7 @@ TEST_CASE("what writers left that died is removed, and old runs that were killed
   store::add(folder.path(), run({context(8)}));
   const fs::path one = files_in(folder.path(), ".run").at(0);
   const fs::path left = one.string() + ".tmp0123456789abcdef";
-  replace(left, "half");
+  write_anew(left, "half");
   store::tidy(folder.path(), {});
   CHECK(fs::exists(left));
   fs::last_write_time(left, fs::last_write_time(left) - std::chrono::hours(2));
@@ -836,7 +832,7 @@ TEST_CASE("an empty file of a run, as machines leave that lose power, is removed
   store::add(folder.path(), run({context(8)}));
   store::add(folder.path(), run({context(16)}));
   const fs::path lost = files_in(folder.path(), ".run").at(0);
-  replace(lost, "");
+  write_anew(lost, "");
   CHECK(store::compact(folder.path()).problems.size() == 1);
   CHECK(fs::exists(lost));
   fs::last_write_time(lost, fs::last_write_time(lost) - std::chrono::hours(25));
