@@ -15,12 +15,12 @@ install(TARGETS ${railpass_targets} EXPORT railpassTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Beside librailpass, where it looks for that.
 install(TARGETS railpass_preload_so LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# For a prefix whose railpass is of another MPI: what `railpass run` needs to serve this one, too.
-install(TARGETS railpass railpass_preload_so COMPONENT preload EXCLUDE_FROM_ALL
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/railpass/${RAILPASS_MPI_FAMILY} NAMELINK_SKIP)
-set_target_properties(railpass_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+# For a prefix whose railpass is of another MPI: what the program `railpass` needs to serve this one, too.
+install(TARGETS railpass railpass_preload_so railpass_mpi railpass_first COMPONENT preload EXCLUDE_FROM_ALL
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/railpass/${RAILPASS_MPI_FAMILY} NAMELINK_SKIP
+  RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/railpass/${RAILPASS_MPI_FAMILY})
 install(TARGETS railpass_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS railpass_first RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/railpass)
+install(TARGETS railpass_mpi railpass_first RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/railpass)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/bash-completion ${PROJECT_BINARY_DIR}/share/zsh
   DESTINATION ${CMAKE_INSTALL_DATADIR})

@@ -37,7 +37,7 @@ def cell(text):
 
 
 def command_line(program):
-    verbs = re.findall(r'^RAILPASS_VERB\((\w+)', (TOP / "lib/cli/verbs.def").read_text(), re.M)
+    verbs = re.findall(r'^RAILPASS_(?:MPI_|BUILD_)?VERB\((\w+)', (TOP / "lib/cli/verbs.def").read_text(), re.M)
     if not verbs:
         sys.exit("lib/cli/verbs.def: expected lines RAILPASS_VERB(name)")
     text = "# Command line\n\n" + NOTE

@@ -135,7 +135,7 @@ bool gains(const knowledge::planned_calls& c) { return c.variant != "native"; }
 }  // namespace
 
 void fit(const folder& to, const std::vector<std::string>& files) {
-  const measure::fit_input input = measure::collect_fit_input(files, {}, {});
+  const measure::fit_input input = measure::collect_fit_input(files, {}, {}, {});
   files::write_text(to.file(profile_name),
                     files::to_json(fit_profile(input.all, input.machine_id, input.time)));
 }

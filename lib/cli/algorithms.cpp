@@ -157,7 +157,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb algorithms_verb{
-    "algorithms", "List the algorithms with their parameters, needs and sources",
     "  railpass algorithms --collective broadcast\n"
     "  railpass algorithms --algorithm ring --needs 'shared memory'\n"
     "  railpass algorithms --json -\n",

@@ -52,7 +52,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb compare_verb{
-    "compare", "Run an unmodified MPI program with and without railpass, and compare the times",
     "  railpass compare -- mpirun -n 4 ./program argument\n"
     "  railpass compare --repetitions 15 --json result.json -- srun -n 64 ./program\n"
     "Programs that call railpass themselves run with RAILPASS_ENABLE=off for the comparison. "

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "lib/base/join.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/launch/comparison.hpp"
+#include "lib/launch/engine.hpp"
 #include "lib/launch/launcher.hpp"
 #include "lib/launch/planned_job.hpp"
 #include "lib/tune/temporary_folder.hpp"
@@ -9,7 +11,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -37,21 +38,19 @@ int ranks_of_this_host() {
   return std::clamp(launch::cores_of_this_host() / threads_of_core, 2, 16);
 }
 
-std::string program_of_demo() {
-  const auto folder = std::filesystem::canonical("/proc/self/exe").parent_path();
-  const std::string program = (folder / RAILPASS_LIBEXEC / "first").lexically_normal();
-  launch::require_program(program);
-  return program;
-}
-
+// Of the first engine for whose MPI library there is a launcher.
 std::vector<std::string> command_for(const options& o) {
-  const std::string program = program_of_demo();
-  const int ranks = o.ranks.value_or(ranks_of_this_host());
-  const launch::starter found = launch::find_starter("", "", program);
-  std::vector<std::string> command = found.command;
-  command.insert(command.end(), {"-n", std::to_string(ranks)});
-  command.insert(command.end(), {program, std::to_string(o.steps)});
-  return command;
+  std::vector<std::string> problems;
+  for (const launch::mpi_family family : launch::installed_engines()) try {
+      const std::string program = launch::program_of(family, "first");
+      launch::require_program(program);
+      return {launch::find_launcher(family), "-n",
+              std::to_string(o.ranks.value_or(ranks_of_this_host())), program,
+              std::to_string(o.steps)};
+    } catch (const error& problem) {
+      problems.emplace_back(problem.what());
+    }
+  throw error(join(problems, "; "));
 }
 
 // The algorithm that the last tuned run ended with.
@@ -97,7 +96,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb demo_verb{
-    "demo", "Show within a minute what railpass gains on this host",
     "  railpass demo\n"
     "  railpass demo -n 4 --repetitions 15\n"
     "An unmodified MPI program in C runs on the local cores, without and with railpass in turn. "

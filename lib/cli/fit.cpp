@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/launch/engine.hpp"
 #include "lib/measure/fit_input.hpp"
+#include "lib/measure/marks.hpp"
 #include "lib/report/profile_tables.hpp"
 #include "railpass/base/printable.hpp"
 #include "railpass/fit/profile.hpp"
@@ -29,6 +31,10 @@ link_class parse_link(const std::string& name) {
   throw usage_error("--link '" + name + "': expected same_node or across_nodes");
 }
 
+fingerprint marks_here() {
+  return measure::marks_with(launch::marks_of(launch::engine_of_this_job()).library, 1);
+}
+
 int run(const options& o) {
   if (o.inputs.empty() && o.knowledge.empty())
     throw usage_error("expected files with measurements, or --knowledge");
@@ -37,7 +43,7 @@ int run(const options& o) {
                                                                .num_ranks = o.num_ranks,
                                                                .ranks_per_node = o.ranks_per_node,
                                                                .arm = o.arm},
-                                                              o.knowledge);
+                                                              o.knowledge, marks_here);
   for (const std::string& problem : input.problems)
     std::cerr << "railpass fit: " << printable(problem) << '\n';
   if (o.inputs.empty() && input.all.collectives.empty())
@@ -57,7 +63,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb fit_verb{
-    "fit", "Turn measurements into a profile of this machine",
     "  railpass fit samples.json -o profile.json\n"
     "  railpass fit samples.json bench.json dump.json -o profile.json\n"
     "  railpass fit osu_latency.txt osu_bcast.txt -p 8 -o profile.json\n"

@@ -66,7 +66,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb freeze_verb{
-    "freeze", "Write a plan: the variants that programs use from then on, without learning",
     "  railpass freeze -o plan.json\n"
     "  railpass freeze -o plan.json dump.json bench.json\n"
     "  RAILPASS_PLAN=plan.json railpass run -n 8 ./program\n"

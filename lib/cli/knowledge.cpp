@@ -352,7 +352,6 @@ constexpr subcommand subcommands[] = {
 }  // namespace
 
 const verb knowledge_verb{
-    "knowledge", "Show, prune and exchange the knowledge of earlier runs",
     "  railpass knowledge list\n"
     "  railpass knowledge show --collective all_reduce -p 32\n"
     "  railpass knowledge show --html knowledge.html\n"

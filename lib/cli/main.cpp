@@ -2,10 +2,11 @@
 //
 // The railpass program: finds the verb, runs it, turns errors into one sentence and a status.
 #include "lib/cli/help.hpp"
-#include "lib/cli/parallel.hpp"
+#include "lib/cli/launched.hpp"
 #include "lib/cli/verb.hpp"
 #include "railpass/base/names.hpp"
 #include "railpass/base/printable.hpp"
+#include "railpass/version.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -15,13 +16,6 @@
 
 namespace railpass::internal::cli {
 namespace {
-
-constexpr const verb* verbs[] = {
-#define RAILPASS_VERB(name) &name##_verb,
-#include "lib/cli/verbs.def"
-#include "railpass/version.hpp"
-#undef RAILPASS_VERB
-};
 
 // One sentence on standard error, in one write. Under mpirun every rank comes here, and one of them
 // speaks.
@@ -115,6 +109,14 @@ std::vector<std::string> as_declared(std::vector<std::string> words, const CLI::
   return words;
 }
 
+// The verb that the words are of, or whose help they ask for, if another program does it.
+const named_verb* verb_of_other_program(int argc, char** argv) {
+  const int at = argc > 2 && std::string_view(argv[1]) == "help" ? 2 : 1;
+  for (const named_verb& v : verbs())
+    if (argc > at && v.name == argv[at] && !v.work) return &v;
+  return nullptr;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("MPI collectives that learn the machine they run on", "railpass");
   app.set_version_flag("-v,--version", "railpass " RAILPASS_VERSION);
@@ -123,16 +125,19 @@ int run(int argc, char** argv) {
   app.footer("railpass VERB --help says more, with an example.");
   std::string who = "railpass";
   int status = succeeded;
-  for (const verb* v : verbs) {
-    CLI::App* const sub = app.add_subcommand(std::string(v->name), std::string(v->summary));
-    sub->footer("Examples:\n" + std::string(v->examples));
-    sub->callback([v, &who, &status, work = v->declare(*sub)] {
+  for (const named_verb& v : verbs()) {
+    CLI::App* const sub = app.add_subcommand(std::string(v.name), std::string(v.summary));
+    if (!v.is_listed) sub->group("");
+    if (!v.work) continue;
+    sub->footer("Examples:\n" + std::string(v.work->examples));
+    sub->callback([&v, &who, &status, work = v.work->declare(*sub)] {
       who += ' ';
-      who += v->name;
+      who += v.name;
       status = work();
     });
   }
   try {
+    if (const named_verb* const v = verb_of_other_program(argc, argv)) v->elsewhere();
     std::vector<std::string> words = as_declared({argv + 1, argv + argc}, app);
     std::ranges::reverse(words);
     app.parse(std::move(words));
@@ -146,7 +151,7 @@ int run(int argc, char** argv) {
       return complain(who,
                       "there is no verb or option '" + std::string(argv[1]) +
                           "' (railpass --help lists them)" +
-                          did_you_mean(argv[1], verbs, [](const verb* v) { return v->name; }),
+                          did_you_mean(argv[1], verbs(), &named_verb::name),
                       wrong_use);
     std::string meant;
     for (const CLI::App* verb = &app; !verb->get_subcommands().empty();) {

@@ -68,7 +68,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb predict_verb{
-    "predict", "Predict the time of every arm and the sizes where the fastest one changes",
     "  railpass predict --profile profile.json --collective broadcast -p 64 \\\n"
     "    --ranks-per-node 4 --bytes 1KiB,64KiB,1MiB\n"
     "  railpass predict --profile profile.json --collective all_reduce -p 8 \\\n"

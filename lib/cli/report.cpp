@@ -47,7 +47,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb report_verb{
-    "report", "Make a web page from results of runs and measurements",
     "  railpass compare --json compare.json -- mpirun -n 4 ./program\n"
     "  RAILPASS_STATS=dump.json RAILPASS_TRACE=trace railpass run -np 4 ./program\n"
     "  railpass report compare.json dump.json trace.0 bench.json -o page.html\n"

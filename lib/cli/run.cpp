@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/help.hpp"
 #include "lib/cli/verb.hpp"
+#include "lib/launch/engine.hpp"
 #include "lib/launch/launcher.hpp"
 #include "lib/launch/planned_job.hpp"
 
@@ -71,7 +72,6 @@ int run(const options& o, const CLI::App& verb) {
 }  // namespace
 
 const verb run_verb{
-    "run", "Start an unmodified MPI program so that its collectives are tuned",
     "  railpass run -np 8 ./program argument\n"
     "  railpass run -n 64 --launcher 'mpiexec --hostfile hosts' ./program\n"
     "The ranks get librailpass_preload.so and all RAILPASS_ variables. RAILPASS=off switches "

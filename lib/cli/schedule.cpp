@@ -137,7 +137,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb schedule_verb{
-    "schedule", "Play an arm on a modelled machine and draw the timeline",
     "  railpass schedule broadcast:binomial -p 16 --bytes 1MiB --svg timeline.svg\n"
     "  railpass schedule all_reduce:ring -p 8 --profile cluster.json --trace t.json\n",
     [](CLI::App& app) -> std::function<int()> {

@@ -70,7 +70,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb settings_verb{
-    "settings", "Show every setting, its value in force and the origin of the value",
     "  railpass settings\n"
     "  RAILPASS_POLICY=thompson railpass settings --json -\n"
     "  railpass settings --policies\n"

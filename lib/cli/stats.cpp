@@ -27,7 +27,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb stats_verb{
-    "stats", "Show how a program's collectives were tuned, from a statistics dump",
     "  RAILPASS_STATS=dump.json mpirun -n 4 ./program && railpass stats dump.json\n"
     "  railpass stats dump.json --csv > dump.csv\n"
     "prior and posterior are mean times (x/1.20: the true mean is likely within a factor of "

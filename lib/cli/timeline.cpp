@@ -26,7 +26,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb timeline_verb{
-    "timeline", "Draw the times and arms of a context's calls, from a trace",
     "  RAILPASS_TRACE=trace railpass run -n 4 ./program\n"
     "  railpass timeline trace.0 --svg life.svg\n"
     "  railpass timeline trace.0 --collective all_reduce --bytes 1KiB --svg life.svg\n",

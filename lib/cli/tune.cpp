@@ -287,7 +287,6 @@ std::function<int()> declare(CLI::App& app) {
 }  // namespace
 
 const verb tune_verb{
-    "tune", "Find the best run-time parameters of an MPI library",
     "  railpass tune --discover --target openmpi -o params.conf\n"
     "  railpass tune params.conf --target openmpi --command 'mpirun -n 2 ./latency' \\\n"
     "      --extract 'lat: ([0-9.]+)' --budget 10m --settings mca-params.conf",

@@ -12,24 +12,38 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace railpass::internal::cli {
 
-/// One verb: options are declared on its subcommand, and `run` does the work.
+/// What a verb does: options are declared on its subcommand.
 struct verb {
-  std::string_view name;
-  std::string_view summary;
   std::string_view examples;  ///< shown at the end of --help
   /// Declares the options and returns what to run; the exit status is its result.
   std::function<int()> (*declare)(CLI::App&);
 };
 
-#define RAILPASS_VERB(name) extern const verb name##_verb;
+#define RAILPASS_VERB(name, summary) extern const verb name##_verb;
+#define RAILPASS_MPI_VERB(name, summary) RAILPASS_VERB(name, summary)
+#define RAILPASS_BUILD_VERB(name, summary) RAILPASS_VERB(name, summary)
 #include "lib/cli/verbs.def"
 #undef RAILPASS_VERB
+#undef RAILPASS_MPI_VERB
+#undef RAILPASS_BUILD_VERB
+
+/// A line of verbs.def.
+struct named_verb {
+  std::string_view name;
+  std::string_view summary;
+  bool is_listed;
+  const verb* work;     ///< null: see `elsewhere`
+  void (*elsewhere)();  ///< starts the helper, which has the verb, in place of this process
+};
+/// Of the program `railpass`, which is linked with no MPI library, or of its helper.
+std::span<const named_verb> verbs();
 
 /// The ranks of a verb that works on paper.
 struct placed_ranks {

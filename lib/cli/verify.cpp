@@ -114,7 +114,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb verify_verb{
-    "verify", "Prove every algorithm of a collective for a number of ranks, without MPI",
     "  railpass verify --collective broadcast -p 37 --root 11\n"
     "  railpass verify --collective broadcast -p 37 --algorithm ring --all\n"
     "  railpass verify --collective all_reduce -p 64 --ranks-per-node 16 --json -\n"

@@ -2,8 +2,8 @@
 #include "lib/launch/comparison.hpp"
 
 #include "lib/files/files.hpp"
-#include "lib/launch/launcher.hpp"
-#include "lib/measure/job.hpp"
+#include "lib/launch/engine.hpp"
+#include "lib/measure/marks.hpp"
 #include "lib/report/page.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/printable.hpp"
@@ -53,8 +53,10 @@ std::array<way, 2> both_ways(const std::vector<std::string>& command, const std:
   // A program that calls railpass itself does so both ways.
   const std::vector<std::pair<std::string, std::string>> off{{"RAILPASS_ENABLE", "off"}};
   way without{"without",
+              family,
               {.line = line(passing_options(kind, off)), .environment = {}, .limit_s = limit_s}};
   way with{"with",
+           family,
            {.line = line(preloading_options(kind, value, words)),
             .environment = {},
             .limit_s = limit_s}};
@@ -159,6 +161,15 @@ report::tone tone_of(files::shown_gain shown) {
                                               : report::tone::plain;
 }
 
+// Empty if only the ranks can load it.
+std::string library_of(mpi_family family) {
+  try {
+    return marks_of(family).library;
+  } catch (const error&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::string>& command,
@@ -171,7 +182,7 @@ files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::s
   }
   plan.progress.hide();
   if (ways[0].seconds.empty()) throw error("interrupted before a pair of runs had ended");
-  return {.machine_id = measure::machine_marks(1),
+  return {.machine_id = measure::marks_with(library_of(ways[0].family), 1),
           .host = report::host_name(),
           .compared_at = files::utc_now(),
           .railpass_version = RAILPASS_VERSION,

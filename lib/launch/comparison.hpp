@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lib/files/comparison.hpp"
+#include "lib/launch/launcher.hpp"
 #include "lib/report/output.hpp"
 #include "lib/report/terminal.hpp"
 #include "lib/tune/command.hpp"
@@ -19,6 +20,7 @@ namespace railpass::internal::launch {
 /// The same command, without railpass and with the preload library.
 struct way {
   std::string name;
+  mpi_family family;  ///< of the program
   tune::command_request command;
   std::vector<double> seconds{};
 };

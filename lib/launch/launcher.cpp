@@ -4,14 +4,13 @@
 #include "lib/base/usage_error.hpp"
 #include "lib/launch/planned_job.hpp"
 #include "lib/preload/mpi_of_build.hpp"
-#include "railpass/mpi.hpp"
+#include "railpass/base/error.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -33,12 +32,6 @@ constexpr std::array families{
     family_names{mpi_family::mpich, "mpich", "MPICH"},
     family_names{mpi_family::intel, "intelmpi", "Intel MPI"},
     family_names{mpi_family::standard, "mpi_abi", "the standard ABI of MPI 5.0"}};
-
-std::string full_name(mpi_family family) {
-  for (const family_names& f : families)
-    if (f.family == family) return std::string(f.full);
-  return "an unknown MPI";
-}
 
 std::string output_of(const std::string& command) {
   std::string text;
@@ -103,6 +96,12 @@ std::string_view name_of(mpi_family family) {
   for (const family_names& f : families)
     if (f.family == family) return f.name;
   return {};
+}
+
+std::string full_name(mpi_family family) {
+  for (const family_names& f : families)
+    if (f.family == family) return std::string(f.full);
+  return "an unknown MPI";
 }
 
 mpi_family parse_family(std::string_view option, std::string_view name) {
@@ -294,19 +293,6 @@ std::vector<std::string> passing_options(
       break;
   }
   return options;
-}
-
-std::string preload_library(mpi_family family) {
-  Dl_info self{};
-  if (!dladdr(reinterpret_cast<const void*>(&mpi::last_arm), &self) || !self.dli_fname)
-    throw error("librailpass_preload.so was not found");
-  auto path = std::filesystem::canonical(self.dli_fname).parent_path();
-  if (family != family_of_build()) path = path / "railpass" / name_of(family);
-  path /= "librailpass_preload.so";
-  if (std::filesystem::exists(path)) return path.string();
-  throw error("no preload library for " + full_name(family) + " at '" + path.string() +
-              "'; build railpass for that MPI and run `cmake --install BUILD --component preload "
-              "--prefix PREFIX`");
 }
 
 std::string preload_value(const std::string& library, std::span<const std::string> words) {

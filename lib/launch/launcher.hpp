@@ -21,6 +21,8 @@ enum class launcher_kind { unknown, open_mpi, hydra, intel, slurm };
 /// The name on the command line and of the folder of other MPI libraries' preload libraries:
 /// "openmpi", "mpich", "intelmpi", "mpi_abi".
 std::string_view name_of(mpi_family family);
+/// In sentences: "Open MPI".
+std::string full_name(mpi_family family);
 /// Throws usage_error.
 mpi_family parse_family(std::string_view option, std::string_view name);
 mpi_family family_of_build();
@@ -72,10 +74,6 @@ std::vector<std::string> command_of(const starter& by, int ranks,
 /// these.
 std::vector<std::string> passing_options(
     launcher_kind kind, std::span<const std::pair<std::string, std::string>> variables);
-
-/// The path of the preload library for that family: beside librailpass, or in its folder
-/// railpass/<name>. Throws error that says how to get it.
-std::string preload_library(mpi_family family);
 
 /// The value of LD_PRELOAD: the library, then what the user preloads. Before them stands the
 /// runtime of AddressSanitizer if a word is a program that is linked with it.

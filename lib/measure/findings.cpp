@@ -4,7 +4,6 @@
 #include "lib/base/join.hpp"
 #include "lib/exec/single_copy.hpp"
 #include "lib/files/files.hpp"
-#include "lib/measure/handovers.hpp"
 #include "railpass/base/units.hpp"
 
 #include <nlohmann/json.hpp>
@@ -137,42 +136,19 @@ finding check_single_copies(std::optional<bool> tried) {
   return f;
 }
 
-std::vector<finding> examine_host_of(int ranks_here, const fingerprint& here,
-                                     std::optional<bool> copies) {
-  return {check_ranks(ranks_here, here), check_governor(), check_load(ranks_here, here),
-          check_single_copies(copies)};
-}
-
 }  // namespace
 
-std::vector<finding> examine_job(const checked_job& what, int num_hosts) {
-  const fingerprint here = machine_marks(num_hosts);
-  return {check_mpi(what.built_for, here), check_settings(what.settings),
-          check_profile(what.profile, here)};
+std::vector<finding> examine_job(const checked_job& what, const fingerprint& here) {
+  return {what.mpi_problem.empty()
+              ? check_mpi(what.built_for, here)
+              : finding{.check = "mpi library", .ok = false, .message = what.mpi_problem},
+          check_settings(what.settings), check_profile(what.profile, here)};
 }
 
-std::vector<finding> examine_host() { return examine_host_of(1, machine_marks(1), {}); }
-
-std::vector<finding> examine_hosts(const job& j) {
-  const int node = j.node_of_rank[std::size_t(j.rank)];
-  const int ranks_here = int(std::count(j.node_of_rank.begin(), j.node_of_rank.end(), node));
-  std::optional<bool> copies;
-  MPI_Comm ranks_of_host = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, node, j.rank, &ranks_of_host);
-  if (ranks_here > 1) copies = can_copy_to_each_other(ranks_of_host);
-  MPI_Comm_free(&ranks_of_host);
-  const auto texts = gather_texts(
-      j, to_json(examine_host_of(ranks_here, machine_marks(j.num_nodes()), copies)).dump());
-  std::vector<finding> findings;
-  for (int n = 0; j.rank == 0 && n < j.num_nodes(); ++n) {
-    const auto first = std::find(j.node_of_rank.begin(), j.node_of_rank.end(), n);
-    for (const auto& f : nlohmann::json::parse(texts[std::size_t(first - j.node_of_rank.begin())]))
-      findings.push_back({.check = f["check"],
-                          .host = j.hosts[std::size_t(n)],
-                          .ok = f["ok"],
-                          .message = f["message"]});
-  }
-  return findings;
+std::vector<finding> examine_host(int ranks_here, const fingerprint& here,
+                                  std::optional<bool> copies) {
+  return {check_ranks(ranks_here, here), check_governor(), check_load(ranks_here, here),
+          check_single_copies(copies)};
 }
 
 std::size_t num_problems(const std::vector<finding>& findings) {

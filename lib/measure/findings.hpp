@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Checks of what spoils a measurement or a run: settings, profile and MPI library of the job;
-// cores, frequency, load and copies between processes of each host.
+// cores, frequency, load and copies between processes of each host. Nothing here is linked with
+// MPI.
 #pragma once
 
-#include "lib/measure/job.hpp"
 #include "lib/report/output.hpp"
 #include "lib/runtime/settings_in_force.hpp"
+#include "models/profile.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,17 +28,18 @@ struct finding {
 
 /// What is checked once for the whole job.
 struct checked_job {
-  std::string built_for;  ///< the MPI library; empty: unknown
-  std::string profile;    ///< path; empty: no profile
+  std::string built_for;    ///< the MPI library; empty: unknown
+  std::string mpi_problem;  ///< why no MPI library can be loaded; empty: one was loaded
+  std::string profile;      ///< path; empty: no profile
   settings_in_force settings;
 };
 
-std::vector<finding> examine_job(const checked_job& what, int num_hosts);
-/// The host of a process without other ranks.
-std::vector<finding> examine_host();
-/// Each host is examined by its first rank; rank 0 gets all findings. Collective over
-/// MPI_COMM_WORLD.
-std::vector<finding> examine_hosts(const job& j);
+/// @param here the marks of this machine
+std::vector<finding> examine_job(const checked_job& what, const fingerprint& here);
+/// The host of `ranks_here` ranks. `copies`: whether they may copy from each other's memory;
+/// nothing if that was not tried.
+std::vector<finding> examine_host(int ranks_here, const fingerprint& here,
+                                  std::optional<bool> copies);
 
 std::size_t num_problems(const std::vector<finding>& findings);
 void print(const std::vector<finding>& findings, report::output& out);

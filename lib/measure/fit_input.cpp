@@ -2,7 +2,6 @@
 #include "lib/measure/fit_input.hpp"
 
 #include "collectives/registry.hpp"
-#include "lib/measure/job.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/base/error.hpp"
 
@@ -67,7 +66,8 @@ store::known known_times(const std::string& where, fingerprint here) {
 }  // namespace
 
 fit_input collect_fit_input(const std::vector<std::string>& paths, const files::import_facts& facts,
-                            const std::string& knowledge) {
+                            const std::string& knowledge,
+                            const std::function<fingerprint()>& here) {
   fit_input result;
   std::optional<origin> first;
   std::string first_path;
@@ -88,11 +88,11 @@ fit_input collect_fit_input(const std::vector<std::string>& paths, const files::
   }
   leave_out_unknown_arms(result);
   if (!knowledge.empty()) {
-    store::known found = known_times(knowledge, first ? first->machine_id : machine_marks(1));
+    store::known found = known_times(knowledge, first ? first->machine_id : here());
     result.problems.insert(result.problems.end(), found.problems.begin(), found.problems.end());
     const measurements known = files::measurements_of(found.contexts);
     if (!first && !known.collectives.empty()) {
-      first = origin{machine_marks(1), files::utc_now()};
+      first = origin{here(), files::utc_now()};
       if (!paths.empty() && facts.link == link_class::across_nodes) first->machine_id.num_hosts = 2;
     }
     for (const collective_time& t : known.collectives)

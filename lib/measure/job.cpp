@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/measure/job.hpp"
 
-#include "lib/files/files.hpp"
 #include "lib/group/caches.hpp"
+#include "lib/measure/marks.hpp"
 #include "lib/rails/agreement.hpp"
-#include "lib/rails/registry.hpp"
-#include "lib/runtime/settings_in_force.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string_view>
-#include <unistd.h>
 
 namespace railpass::internal::measure {
 
@@ -44,9 +41,7 @@ fingerprint machine_marks(int num_hosts) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   MPI_Get_library_version(version, &length);
-  fingerprint here = files::this_machine(num_hosts, version);
-  here.rails = rails_mark(read_settings(environ).values.rails);
-  return here;
+  return marks_with(version, num_hosts);
 }
 
 void quiet_barrier(MPI_Comm comm) {

@@ -5,11 +5,13 @@
 #include "lib/call/inside.hpp"
 #include "lib/communicator/communicator_state.hpp"
 #include "lib/group/base.hpp"
+#include "lib/preload/mpi_of_build.hpp"
 #include "lib/runtime/hang_watch.hpp"
 #include "lib/runtime/process.hpp"
 
 #include <array>
 #include <cstdio>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -127,4 +129,9 @@ void railpass_preload_attach(const railpass::internal::preload::functions& real,
                                                               &preload::functions::name>;
 #include "lib/preload/functions.def"
 #undef RAILPASS_PRELOADED
+}
+
+const char* railpass_engine_built_for() {
+  static const std::string name = railpass::internal::mpi_of_build();
+  return name.c_str();
 }

@@ -48,3 +48,7 @@ struct functions {
 /// library's own functions. Fills in the tuned ones.
 extern "C" void railpass_preload_attach(const railpass::internal::preload::functions& real,
                                         railpass::internal::preload::functions& tuned);
+
+/// Exported by librailpass for the program `railpass`, which is linked with no MPI library: the
+/// name and version of the MPI library that librailpass was built for.
+extern "C" const char* railpass_engine_built_for();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All kinds of rails of rails.def, by name, and how rails are opened.
+// All kinds of rails of rails.def, and how rails are opened.
 #pragma once
 
 #include "lib/rails/mpi/tags.hpp"
@@ -32,21 +32,13 @@ struct wanted_rail {
 #include "lib/rails/rails.def"
 #undef RAILPASS_RAIL
 
-struct rail_kind {
-  std::string_view name;
-  std::string_view text;
-  packet_rails (*open)(MPI_Comm, const mpi_tags&, const std::vector<wanted_rail>&);
-};
-
-#define RAILPASS_RAIL(kind, text) rail_kind{#kind, text, open_##kind##_rails},
-inline constexpr rail_kind rail_kinds[] = {
+using rail_opener = packet_rails (*)(MPI_Comm, const mpi_tags&, const std::vector<wanted_rail>&);
+/// In the order of rail_kind_names.
+inline constexpr rail_opener rail_openers[] = {
+#define RAILPASS_RAIL(kind, text) open_##kind##_rails,
 #include "lib/rails/rails.def"
-};
 #undef RAILPASS_RAIL
-
-/// The mark of measurements over these rails; empty for MPI's messages alone, for which collectives
-/// need no open rail.
-std::string rails_mark(std::string_view rails);
+};
 
 /// Opens the rails of a list such as "mpi,eth1,tcp:10.1.0.0/16". All ranks name the same number of
 /// rails, with equal kinds in equal order. Collective; a failure on one rank throws error on all

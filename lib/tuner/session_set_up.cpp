@@ -4,6 +4,7 @@
 // name rails; or the communicator stays native.
 #include "lib/rails/agreement.hpp"
 #include "lib/rails/communicator/communicator_rails.hpp"
+#include "lib/rails/names.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/tuner/session.hpp"
 #include "lib/tuner/set_up.hpp"

@@ -2,7 +2,7 @@
 #include "lib/tuner/tuned_contexts.hpp"
 
 #include "lib/files/files.hpp"
-#include "lib/rails/registry.hpp"
+#include "lib/rails/names.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/tuner/arm_statistics.hpp"
 #include "railpass/base/float_environment.hpp"

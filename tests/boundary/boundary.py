@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT, LIBRARY = Path(sys.argv[1]), sys.argv[2]
 DEPENDENCIES = re.compile(r"nlohmann|boost|asio|Eigen|CLI::|re2|sqlite|CRYPTO|EVP_")
 # Not of railpass::internal, but declared where only railpass itself includes.
-PRIVATE = {"railpass_preload_attach", "railpass::all_algorithms"}
+PRIVATE = {"railpass_preload_attach", "railpass_engine_built_for", "railpass::all_algorithms"}
 
 users_headers = "\n".join(p.read_text() for p in (ROOT / "include/railpass").rglob("*.h*")
                           if p.parent.name in ("railpass", "detail", "base"))

@@ -84,8 +84,7 @@ class Run(ProgramTest):
 
         def started(launcher, program, *options, more=()):
             return self.start([railpass, "run", "-n", "1", "--launcher", self.path(launcher),
-                               *options, program, *more],
-                              {"LD_LIBRARY_PATH": self.path("prefix/lib"), "RAILPASS_SEED": "7"})
+                               *options, program, *more], {"RAILPASS_SEED": "7"})
 
         for launcher, library, family, option in (
                 ("mpiexec.mpich", "libmpich.so.12", "mpich",
@@ -127,9 +126,28 @@ class Run(ProgramTest):
                 self.assertEqual(missing.returncode, 1)
                 self.assertIn("--component preload", missing.stderr)
 
+    def test_the_program_needs_no_mpi(self):
+        if not shutil.which("readelf"):
+            self.skipTest("no readelf")
+        self.assertNotIn("libmpi", self.start(["readelf", "-d", PROGRAM]).stdout)
+
+    def test_the_engine_of_the_launcher_runs_what_needs_mpi(self):
+        railpass = self.prefix_for_all()
+        unknown = self.start([railpass, "bench"])
+        self.assertEqual(unknown.returncode, 1)
+        self.assertEqual(unknown.stderr.count("librailpass.so"), 4, unknown.stderr)
+        for family in ("intelmpi", "mpi_abi"):
+            shutil.rmtree(self.path(f"prefix/lib/railpass/{family}"))
+        for variable, family in (("OMPI_COMM_WORLD_RANK", "openmpi"), ("PMI_RANK", "mpich")):
+            folder = "" if family == self.family_of_build() else f"{family}/"
+            for verb in ("bench", "doctor"):
+                done = self.start([railpass, verb], {variable: "0"})
+                self.assertIn(f"libexec/railpass/{folder}railpass-mpi' cannot be started", done.stderr)
+
     def family_of_build(self):
-        """By the library that railpass itself is linked with."""
-        shown = self.start(["ldd", PROGRAM]).stdout
+        """By the library that the helper is linked with."""
+        helper = os.path.join(os.path.dirname(PROGRAM), "../libexec/railpass/railpass-mpi")
+        shown = self.start(["ldd", helper]).stdout
         return "openmpi" if "libmpi.so.40" in shown else "mpich"
 
     def prefix_for_all(self):
@@ -139,11 +157,8 @@ class Run(ProgramTest):
             os.makedirs(os.path.join(lib, "railpass", family))
             self.write(f"prefix/lib/railpass/{family}/librailpass_preload.so", "")
         self.write("prefix/lib/librailpass_preload.so", "")
-        for line in self.start(["ldd", PROGRAM]).stdout.splitlines():
-            if line.strip().startswith("librailpass.so"):
-                name, _, path = line.split()[:3]
-                shutil.copy(path, os.path.join(lib, name))
-        return PROGRAM
+        os.makedirs(self.path("prefix/bin"))
+        return shutil.copy(PROGRAM, self.path("prefix/bin/railpass"))
 
     def test_refused(self):
         self.check_refused("run", "-n", 2, says="expected a program")

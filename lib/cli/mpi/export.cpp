@@ -80,7 +80,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb export_verb{
-    "export", "Write rules with which the MPI library chooses its own algorithms without railpass",
     "  railpass bench --launches 6 -np 4 --arms native,native:all --json own.json\n"
     "  railpass export --format openmpi own.json -o rules.conf\n"
     "  railpass export --format mpich own4.json own8.json -o selection.json\n"

@@ -4,7 +4,7 @@
 #include "lib/characterise/measuring.hpp"
 #include "lib/characterise/outcome.hpp"
 #include "lib/characterise/page.hpp"
-#include "lib/cli/parallel.hpp"
+#include "lib/cli/launched.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/launch/launcher.hpp"
@@ -59,7 +59,7 @@ std::vector<int> ranks_of(const options& o) {
 std::string job_script(const options& o, const characterise::question& q) {
   std::string ranks;
   for (const int n : q.ranks) ranks += (ranks.empty() ? "" : ",") + std::to_string(n);
-  const std::vector<std::string> command{std::filesystem::canonical("/proc/self/exe").string(),
+  const std::vector<std::string> command{own_words().front(),
                                          "characterise",
                                          "-o",
                                          std::filesystem::absolute(o.output).string(),
@@ -143,8 +143,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb characterise_verb{
-    "characterise",
-    "Measure a cluster within a given time, and write profile, rules, plan and a page",
     "  railpass characterise -o results -n 4,6,8\n"
     "  railpass characterise -o results -n 16 --launcher 'mpiexec --hostfile hosts' --budget "
     "120min\n"

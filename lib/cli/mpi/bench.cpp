@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/measure/bench.hpp"
 
-#include "lib/cli/parallel.hpp"
+#include "lib/cli/launched.hpp"
+#include "lib/cli/mpi/parallel.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/launch/launcher.hpp"
@@ -252,7 +253,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb bench_verb{
-    "bench", "Measure the MPI library's collectives, every arm and the tuned call (under mpirun)",
     "  railpass bench --launches 6 -np 4 --bytes 64KiB --json bench.json\n"
     "  mpirun -n 4 railpass bench --bytes 64KiB,1MiB --budget 60s --json bench.json\n"
     "  mpirun -n 8 railpass bench --collectives broadcast --arms native,tuned,chain\n"

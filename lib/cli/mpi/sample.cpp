@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/parallel.hpp"
+#include "lib/cli/mpi/parallel.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/measure/sampler.hpp"
@@ -98,7 +98,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb sample_verb{
-    "sample", "Measure messages, copies and reductions on this machine (under mpirun)",
     "  mpirun -n 2 railpass sample --json samples.json\n"
     "  mpirun -n 2 --map-by node railpass sample --budget 30s --json samples.json\n"
     "With RAILPASS_RAILS set, messages go over these networks, as in collectives.\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "railpass/rails.hpp"
 
-#include "lib/cli/parallel.hpp"
+#include "lib/cli/mpi/parallel.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/measure/rails_report.hpp"
 
@@ -35,7 +35,6 @@ int run(const options& o) {
 }  // namespace
 
 const verb rails_verb{
-    "rails", "Show the networks between the hosts, their speed, and the split of messages",
     "  mpirun -n 2 --map-by node railpass rails\n"
     "  mpirun -n 2 --map-by node railpass rails --rails eth0,eth1 --bytes 64KiB,1MiB\n"
     "  RAILPASS_RAILS_PROFILE=r.json mpirun ... railpass rails   # keeps measurements\n"

@@ -225,11 +225,9 @@ int run(const std::filesystem::path& folder, const CLI::App& app) {
 
 }  // namespace
 
-const verb manual_verb{"manual", "Write manual pages and completions of bash and zsh to a folder",
-                       "  railpass manual build/share\n",
+const verb manual_verb{"  railpass manual build/share\n",
                        [](CLI::App& app) -> std::function<int()> {
                          const auto folder = std::make_shared<std::string>();
-                         app.group("");
                          add_option(app, "folder", *folder, "where to write to").required();
                          return [folder, &app] { return run(*folder, *app.get_parent()); };
                        }};

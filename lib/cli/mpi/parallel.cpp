@@ -1,51 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/parallel.hpp"
+#include "lib/cli/mpi/parallel.hpp"
 
-#include "lib/base/launchers.hpp"
 #include "lib/cli/arguments.hpp"
+#include "lib/cli/launched.hpp"
 
 #include <mpi.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
-#include <iterator>
 #include <string>
-#include <string_view>
-#include <time.h>
 
 namespace railpass::internal::cli {
-
-bool under_launcher() {
-  return std::any_of(std::begin(rank_variables), std::end(rank_variables),
-                     [](const char* variable) { return std::getenv(variable) != nullptr; });
-}
-
-bool is_rank() {
-  return std::ranges::any_of(rank_variables, [](const std::string_view variable) {
-    return variable != "SLURM_PROCID" && std::getenv(variable.data()) != nullptr;
-  });
-}
-
-bool speaks_for_the_job() {
-  int initialized = 0, finalized = 0;
-  MPI_Initialized(&initialized);
-  MPI_Finalized(&finalized);
-  if (initialized && !finalized) {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank == 0;
-  }
-  for (const char* variable : rank_variables)
-    if (const char* rank = std::getenv(variable)) return std::atoi(rank) == 0;
-  return true;
-}
-
-void let_rank_0_speak() {
-  const timespec while_it_speaks{.tv_sec = 1, .tv_nsec = 0};
-  nanosleep(&while_it_speaks, nullptr);
-}
 
 int run_job(const std::function<int(const measure::job&)>& body) {
   int provided = MPI_THREAD_SINGLE;

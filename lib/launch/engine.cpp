@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/launch/engine.hpp"
+
+#include "lib/base/join.hpp"
+#include "railpass/base/error.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <memory>
+#include <optional>
+
+namespace railpass::internal::launch {
+namespace {
+
+constexpr const char* preload_name = "librailpass_preload.so";
+
+// Of an installation, from the program's folder; a build folder is laid out alike.
+std::filesystem::path from_program(const char* folder) {
+  return std::filesystem::weakly_canonical(this_program().parent_path() / folder);
+}
+
+std::filesystem::path libraries_of(mpi_family family) {
+  const auto own = from_program(RAILPASS_LIBDIR);
+  return family == family_of_build() ? own : own / "railpass" / name_of(family);
+}
+
+launcher_kind kind_of_this_job() {
+  return std::getenv("OMPI_COMM_WORLD_RANK") ? launcher_kind::open_mpi
+         : std::getenv("PMI_RANK")           ? launcher_kind::hydra
+                                             : launcher_kind::unknown;
+}
+
+// The end of a sentence; nothing if the engine can be loaded.
+std::optional<std::string> why_not(mpi_family family) {
+  try {
+    marks_of(family);
+    return {};
+  } catch (const error& problem) {
+    return problem.what();
+  }
+}
+
+}  // namespace
+
+std::filesystem::path this_program() { return std::filesystem::canonical("/proc/self/exe"); }
+
+std::string preload_library(mpi_family family) {
+  const auto path = libraries_of(family) / preload_name;
+  if (std::filesystem::exists(path)) return path.string();
+  throw error("no preload library for " + full_name(family) + " at '" + path.string() +
+              "'; build railpass for that MPI and run `cmake --install BUILD --component preload "
+              "--prefix PREFIX`");
+}
+
+std::string program_of(mpi_family family, const std::string& name) {
+  const auto own = from_program(RAILPASS_LIBEXEC);
+  return (family == family_of_build() ? own / name : own / name_of(family) / name).string();
+}
+
+std::vector<mpi_family> installed_engines() {
+  std::vector<mpi_family> found{family_of_build()};
+  for (const mpi_family family :
+       {mpi_family::open_mpi, mpi_family::mpich, mpi_family::intel, mpi_family::standard})
+    if (family != family_of_build() && std::filesystem::exists(libraries_of(family) / preload_name))
+      found.push_back(family);
+  return found;
+}
+
+mpi_family engine_of_this_job() {
+  std::vector<mpi_family> engines = installed_engines(), startable;
+  std::ranges::copy_if(engines, std::back_inserter(startable),
+                       [](mpi_family f) { return can_start(kind_of_this_job(), f); });
+  if (!startable.empty()) engines = startable;
+  if (engines.size() == 1) return engines.front();
+  std::vector<std::string> problems;
+  for (const mpi_family family : engines) {
+    const auto problem = why_not(family);
+    if (!problem) return family;
+    problems.push_back(*problem);
+  }
+  throw error("no MPI library can be loaded: " + join(problems, "; "));
+}
+
+mpi_marks marks_of(mpi_family family) {
+  const auto path = libraries_of(family) / RAILPASS_ENGINE;
+  void* const engine = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!engine) throw error(dlerror());
+  const auto built_for =
+      reinterpret_cast<const char* (*)()>(dlsym(engine, "railpass_engine_built_for"));
+  const auto get_version =
+      reinterpret_cast<int (*)(char*, int*)>(dlsym(engine, "MPI_Get_library_version"));
+  std::string version(8192, '\0');  // more than any MPI library's MPI_MAX_LIBRARY_VERSION_STRING
+  int length = 0;
+  if (!built_for || !get_version || get_version(version.data(), &length) != 0)
+    throw error("'" + path.string() + "' is not the librailpass of this railpass");
+  version.resize(std::size_t(length));
+  return {.built_for = built_for(), .library = version};
+}
+
+}  // namespace railpass::internal::launch
