@@ -78,8 +78,10 @@ cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.M
 check(cited and cited[1] == VERSION, f"CITATION.cff: expected version: {VERSION}")
 
 recipe, specs, versions = read_recipe()
-check(Path(recipe.git.removeprefix("file://")) == ROOT.resolve(),
-      f"the Spack recipe builds {recipe.git}")
+address = re.search(r'set\(RAILPASS_ADDRESS "(.*)"\)', (ROOT / "CMakeLists.txt").read_text())[1]
+check((recipe.git or "") == address, f"the Spack recipe builds {recipe.git}")
+check(not address or any(address in (ROOT / page).read_text() for page in ("README.md", "docs/how_to/install.md")),
+      f"no document names {address}, where railpass is published")
 released = {version: f"v{version}" for version, date in headings if date != "unreleased"}
 check({name: where.get("tag") for name, where in versions.items() if name != "main"} == released,
       f"the Spack recipe has versions {list(versions)}, released are {list(released)}")

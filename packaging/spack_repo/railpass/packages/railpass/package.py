@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
-# Spack 1.0 and later: spack repo add packaging/spack_repo/railpass; spack install railpass
+# Spack 1.0 and later, in the source directory: spack repo add packaging/spack_repo/railpass;
+# spack dev-build railpass@main. `spack install railpass` works once RAILPASS_ADDRESS in CMakeLists.txt is set.
+import os
+import re
 from pathlib import Path
 
 from spack_repo.builtin.build_systems.cmake import CMakePackage
@@ -10,8 +13,9 @@ from spack.package import *
 class Railpass(CMakePackage):
     """MPI collectives that learn the machine they run on."""
 
-    # The repository that this recipe lies in.
-    git = Path(__file__).resolve().parents[5].as_uri()
+    # The published address of the repository that this recipe lies in; None while it is unpublished.
+    git = re.search(r'set\(RAILPASS_ADDRESS "(.*)"\)',
+                    (Path(__file__).resolve().parents[5] / "CMakeLists.txt").read_text())[1] or None
 
     license("BSL-1.0")
 
@@ -44,10 +48,12 @@ class Railpass(CMakePackage):
     )
 
     def cmake_args(self):
+        # `spack dev-build` fetches nothing: CMake finds the Chart.js of the system then.
         chart_js = join_path(self.stage.source_path, "chart.js", "chart.umd.min.js")
+        has_chart_js = os.path.exists(chart_js)
         return [
             self.define("RAILPASS_DEVELOPER", False),
-            self.define("RAILPASS_CHART_JS", chart_js),
+            *([self.define("RAILPASS_CHART_JS", chart_js)] if has_chart_js else []),
             self.define("MPI_C_COMPILER", self.spec["mpi"].mpicc),
             self.define("MPI_CXX_COMPILER", self.spec["mpi"].mpicxx),
             self.define_from_variant("RAILPASS_WITH_BOOST_MPI", "boost_mpi"),
