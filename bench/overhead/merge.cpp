@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
 
   const auto wait = [](MPI_Request& r, MPI_Status& s) { return PMPI_Wait(&r, &s); };
   bases& all = bases::of_process();
-  if (std::array<std::uint64_t, 3> words{}; num_ranks > 1) all.make_for_world(true, 0, words);
+  if (bases::words_of_world words{}; num_ranks > 1) all.make_for_world(true, 0, words);
   std::vector<double> native_us, tuned_us, merging_us, tuned_ratio, merging_ratio, merge_us;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     // New communicators: the first merges of a stream are part of its time.

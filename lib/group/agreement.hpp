@@ -45,6 +45,10 @@ class agreement {
   }
   bool all(flag f) const { return (words_[flags] >> f & 1) != 0; }
 
+  /// The mark of the algorithms that this rank must not use, see select::exclusions.
+  void set_exclusions(std::uint64_t mark) { set_pair(exclusions, mark); }
+  bool same_exclusions() const { return is_equal(exclusions); }
+
   /// The hash of the settings, which must be equal on all ranks.
   void set_settings(std::uint64_t hash) { set_pair(settings, hash); }
   bool same_settings() const {
@@ -87,7 +91,8 @@ class agreement {
   // if all ranks have the same value.
   enum word : std::size_t {
     settings,
-    name = settings + 2,
+    exclusions = settings + 2,
+    name = exclusions + 2,
     base_id_word,
     clock = base_id_word + 2,
     flags = clock + 2,

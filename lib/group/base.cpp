@@ -11,6 +11,7 @@
 #include <new>
 #include <numeric>
 #include <random>
+#include <tuple>
 #include <utility>
 
 namespace railpass::internal {
@@ -226,8 +227,7 @@ int bases::make(MPI_Comm user, materials from, base_mapping& mapping) {
   return MPI_SUCCESS;
 }
 
-bool bases::make_for_world(bool wanted, std::int64_t shared_bytes,
-                           std::array<std::uint64_t, 3>& words) {
+bool bases::make_for_world(bool wanted, std::int64_t shared_bytes, words_of_world& words) {
   int num_ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
   MPI_Comm parent = MPI_COMM_NULL;  // the ranks of a parent program are unknown
@@ -238,7 +238,9 @@ bool bases::make_for_world(bool wanted, std::int64_t shared_bytes,
     from = prepare(num_ranks, shared_bytes);
   } catch (const std::exception&) {  // the reduction below informs all ranks
   }
-  std::array<std::uint64_t, 4> all{wanted && from.made ? 1u : 0u, words[0], words[1], words[2]};
+  std::array<std::uint64_t, 1 + std::tuple_size_v<words_of_world>> all{wanted && from.made ? 1u
+                                                                                           : 0u};
+  std::ranges::copy(words, all.begin() + 1);
   base_mapping mapping;
   if (PMPI_Allreduce(MPI_IN_PLACE, all.data(), int(all.size()), MPI_UINT64_T, MPI_MIN,
                      MPI_COMM_WORLD) != MPI_SUCCESS ||

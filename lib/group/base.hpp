@@ -151,10 +151,11 @@ class bases {
   /// Makes a base of the ranks of `user`. Collective; returns an MPI error code, and then leaves
   /// `mapping` without a base.
   int make(MPI_Comm user, materials from, base_mapping& mapping);
+  using words_of_world = std::array<std::uint64_t, 5>;
   /// Makes a base of all ranks at the start of the program, if all ranks run railpass and `wanted`
   /// is true on all ranks. Returns whether it was, and all ranks took part; each of `words` is then
   /// the smallest of all ranks. Collective over MPI_COMM_WORLD.
-  bool make_for_world(bool wanted, std::int64_t shared_bytes, std::array<std::uint64_t, 3>& words);
+  bool make_for_world(bool wanted, std::int64_t shared_bytes, words_of_world& words);
 
   /// Why the ranks of a base share no memory: once, on a rank that knows; empty: nothing new.
   std::string why_not_shared(const base& b);

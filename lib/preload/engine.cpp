@@ -73,12 +73,15 @@ constexpr auto Init = [](const auto& go_on, auto...) {
                   rank);
     const hang_watch::wait in_mpi(rank, doing.data());
     // All ranks have the same mark if its smallest value and its complement's still fit.
-    std::array<std::uint64_t, 3> words{values.first_call ? 1u : 0u, mine->plan_mark(),
-                                       ~mine->plan_mark()};
+    const std::uint64_t excluded = mine->exclusions().mark();
+    bases::words_of_world words{values.first_call ? 1u : 0u, mine->plan_mark(), ~mine->plan_mark(),
+                                excluded, ~excluded};
     if (bases::of_process().make_for_world(values.enable, values.shared_memory, words)) {
       mine->share_knowledge();
-      if (mine->plan() && words[1] == ~words[2]) mine->follow_plan_on_all_ranks();
-      if (words[0] != 0) mine->begin_at_first_calls();
+      if (words[3] != ~words[4]) mine->share_exclusions();
+      const bool avoids_native = mine->exclusions().has_native();
+      if (mine->plan() && words[1] == ~words[2] && !avoids_native) mine->follow_plan_on_all_ranks();
+      if (words[0] != 0 || avoids_native) mine->begin_at_first_calls();
     }
   }
   return code;

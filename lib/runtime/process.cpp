@@ -6,6 +6,7 @@
 #include "lib/files/call_trace.hpp"
 #include "lib/files/files.hpp"
 #include "lib/group/base.hpp"
+#include "lib/group/common_exclusions.hpp"
 #include "lib/runtime/hang_watch.hpp"
 #include "lib/runtime/log.hpp"
 #include "lib/runtime/setting_values.hpp"
@@ -459,6 +460,28 @@ void process::share_knowledge() {
   if (world_rank_ == 0) at_stake_ = what_is_at_stake(known_);
   known_ = hand_out(std::move(known_), at_stake_, MPI_COMM_WORLD);
 }
+
+select::exclusions process::exclusions() {
+  const std::lock_guard lock(mutex_);
+  return exclusions_;
+}
+
+void process::exclude(const select::exclusion& e) {
+  bool has_room = false;
+  {
+    const std::lock_guard lock(mutex_);
+    has_room = exclusions_.add(e);
+  }
+  if (has_room) return;
+  const own_float_environment own;
+  try {
+    warn("calls may use " + select::text_of(e) + ": at most " +
+         std::to_string(select::exclusions::most) + " exclusions are heeded");
+  } catch (const std::bad_alloc&) {  // the warning is lost
+  }
+}
+
+void process::share_exclusions() { unite(exclusions_, MPI_COMM_WORLD); }
 
 std::optional<knowledge::experience> process::recall(const knowledge::problem& of) {
   const own_float_environment own;

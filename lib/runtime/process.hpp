@@ -15,6 +15,7 @@
 #include "railpass/knowledge/plan.hpp"
 #include "railpass/knowledge/recall.hpp"
 #include "railpass/select/lockstep/account.hpp"
+#include "railpass/select/lockstep/exclusions.hpp"
 #include "railpass/select/statistics/dump.hpp"
 
 #include <mpi.h>
@@ -105,6 +106,15 @@ class process {
   const knowledge::stakes& at_stake(int num_ranks) const {
     return num_ranks == world_size_ ? at_stake_.of_all : at_stake_.of_fewer;
   }
+
+  /// Algorithms that calls must not use, as this process knows them. A communicator's ranks unite
+  /// their tables when its tuning begins; see session::exclude for communicators that are tuned.
+  select::exclusions exclusions();
+  /// Adds to them. Local.
+  void exclude(const select::exclusion& e);
+  /// Gives all ranks the exclusions of all. Collective over MPI_COMM_WORLD, before any call, if all
+  /// ranks run railpass.
+  void share_exclusions();
 
   /// From now on, communicators agree in their first call. On all ranks before any call, or on no
   /// rank.
@@ -206,6 +216,7 @@ class process {
   // By path, number of hosts and rails; null: unusable.
   std::map<std::tuple<std::string, int, std::string>, std::unique_ptr<profile>> profiles_;
   std::set<std::string> recorded_;
+  select::exclusions exclusions_;
   std::set<std::string> sets_;  // names of function sets
   trace_file trace_;
   std::vector<known_communicator*> communicators_;

@@ -211,17 +211,18 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
   known.chosen = &a;
   known.runs = &arm_for(c, a);
   known.plan = nullptr;
-  known.is_ready = known.runs->base->is_native();
-  if (known.is_ready || known.runs->base->needs.longest_block) return;
-  const node_order* const order = order_for(c, *a.base);
+  const algorithm& runs = *known.runs->base;
+  known.is_ready = runs.is_native();
+  if (known.is_ready || runs.needs.longest_block) return;
+  const node_order* const order = order_for(c, runs);
   try {
-    known.plan = schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
+    known.plan = schedules_.find_or_build(runs, known.runs->values, shape_of(c, runs, order));
     if (has_device_driver() || settings_.verify || c.message_bytes > short_message_bytes ||
         buffers_.prepare(c, caller(), *known.plan, first_of(c), order) != MPI_SUCCESS)
       return;
     if (std::optional<call_buffers::as_they_are> bound = buffers_.bound_directly()) {
       known.buffers = *bound;
-      known.arm_number = number_of(a);
+      known.arm_number = number_of(*known.runs);
       known.is_ready = true;
     }
   } catch (const std::exception&) {  // the call then fails, too
@@ -317,12 +318,42 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
                       .single_copy = in_memory && one_node && in_memory_->single_copy,
                       .nodes = nodes_.facts(),
                       .caches = caches_.facts()}) &&
-         fits(a.scratch, c, num_ranks_, settings_.scratch_limit);
+         fits(a.scratch, c, num_ranks_, settings_.scratch_limit) &&
+         (a.is_native() || !is_excluded(a, c));
+}
+
+void session::exclude(const select::exclusion& e) {
+  process_.exclude(e);
+  exclusions_.add(e);
+  recent_.forget_arms();
+  joint_.reconsider(name_of(e.what->op));
+}
+
+bool session::is_excluded(const algorithm& a, const call& c) const {
+  return exclusions_.has(a, {.operation = class_of(c),
+                             .bytes = c.message_bytes,
+                             .num_ranks = num_ranks_,
+                             .num_hosts = nodes_.facts().num_nodes});
 }
 
 const arm& session::arm_for(const call& c, const arm& a) const {
+  if (!exclusions_.empty()) return arm_without_exclusion(c, a);
   return a.base->is_native() || eligible_here(*a.base, c) ? a
                                                           : arms_[c.op].arms[select::native_arm];
+}
+
+// Ranks without predictions must agree, so the first eligible arm takes native's place.
+const arm& session::arm_without_exclusion(const call& c, const arm& a) const {
+  const arm& native = arms_[c.op].arms[select::native_arm];
+  const auto may_run = [&](const arm& one) {
+    return one.base->is_native() ? !is_excluded(*one.base, c) : eligible_here(*one.base, c);
+  };
+  if (may_run(a)) return a;
+  if (joint_.steps().native_for_good() || may_run(native)) return native;
+  const std::vector<arm>& arms = known_arms()[std::size_t(c.op)];
+  const auto first = std::ranges::find_if(
+      arms, [&](const arm& one) { return !one.base->needs.longest_block && may_run(one); });
+  return first == arms.end() ? native : *first;
 }
 
 // Where padded blocks would need much more memory than blocks of the lengths that the call has, the
@@ -341,7 +372,7 @@ int session::pad_blocks(const call& c, const arm*& runs, const asked_size* asked
   if (all > std::max(double(always_fits), double(most_growth) * double(of_call.bytes)) ||
       2 * all + runs->base->scratch.bytes(all, double(padded_bytes_)) >
           double(settings_.scratch_limit))
-    runs = &arms_[c.op].arms[select::native_arm];
+    runs = &arm_for(c, arms_[c.op].arms[select::native_arm]);
   return MPI_SUCCESS;
 }
 

@@ -22,6 +22,7 @@
 #include "lib/tuner/tuned_contexts.hpp"
 #include "railpass/options.hpp"
 #include "railpass/schedule/nodes.hpp"
+#include "railpass/select/lockstep/exclusions.hpp"
 
 #include <memory>
 #include <optional>
@@ -82,6 +83,10 @@ class session final : slot_tenant {
   bool has_failed() const { return joint_.has_failed(); }
   /// The communicator ends on this rank. No call may follow. Local.
   void leave();
+
+  /// No later call uses an algorithm in the calls that the exclusion names. On all ranks in the
+  /// same call, or on no rank. Cannot fail.
+  void exclude(const select::exclusion& e);
 
   /// From now on schedules run over rails instead of MPI's messages.
   void run_over(std::shared_ptr<rail_channel> messages);
@@ -210,9 +215,15 @@ class session final : slot_tenant {
   bool may_wait(const select::context_key& key) const;
   std::vector<select::arm_prior> priors(const call& c, double bytes) const;
   bool eligible_here(const algorithm& a, const call& c) const;
+  bool is_excluded(const algorithm& a, const call& c) const;
+  // Makes the exclusions those of all ranks. Collective over `user`. Returns an MPI error code.
+  int unite_exclusions(MPI_Comm user);
   // The arm that runs a call for which `a` was chosen: `a`, or native if the call is not eligible
-  // for `a`. Equal on all ranks.
+  // for `a`; if native is excluded, another arm. Equal on all ranks.
   const arm& arm_for(const call& c, const arm& a) const;
+  [[gnu::noinline]] const arm& arm_without_exclusion(const call& c, const arm& a) const;
+  // Without native: the arm that predictions say is fastest; null: no arm is eligible.
+  std::optional<int> fastest_own_arm(const call& c, std::int64_t bytes) const;
   // Other ranks may wait for data that this rank still has to send over rails; false: rails failed.
   bool keep_rails_on();
   void record_failure_of_rails();
@@ -238,6 +249,7 @@ class session final : slot_tenant {
   std::unique_ptr<plan_table> plan_;  // null: the session learns
   tuned_contexts joint_;
   int rank_ = 0, num_ranks_ = 1;
+  select::exclusions exclusions_;  // equal on all ranks
   node_order nodes_;
   node_order caches_;                                            // of one node
   std::shared_ptr<placement> room_for_nodes_, room_for_caches_;  // until nodes and caches are known

@@ -66,6 +66,10 @@ context_start session::start_of(const select::context_key& key, const call& c,
     start.policy = "fixed";
     start.fixed_arm = native ? select::native_arm : pinned_arm;
     know_one({.arm = *start.fixed_arm, .native = native});
+  } else if (is_excluded(*how.arms[select::native_arm].base, c)) {
+    start.policy = "fixed";
+    start.fixed_arm = fastest_own_arm(c, bytes).value_or(select::native_arm);
+    know_one({.arm = *start.fixed_arm, .native = start.fixed_arm == select::native_arm});
   } else if (select::require_policy(start.policy).is_native_only) {
     know_one({.arm = select::native_arm, .native = true});
   } else {
@@ -73,6 +77,15 @@ context_start session::start_of(const select::context_key& key, const call& c,
     start.priors = [this, c](double of_bytes) { return priors(c, of_bytes); };
   }
   return start;
+}
+
+std::optional<int> session::fastest_own_arm(const call& c, std::int64_t bytes) const {
+  std::vector<select::arm_prior> own = priors(c, double(bytes));
+  std::erase_if(own, [&](const select::arm_prior& p) {
+    return p.native || arms_[c.op].arms[p.arm].base->needs.longest_block;
+  });
+  const auto fastest = std::ranges::min_element(own, {}, &select::arm_prior::log_seconds);
+  return fastest == own.end() ? std::nullopt : std::optional(fastest->arm);
 }
 
 // A policy that differs from the usual policy applies from the first call on.

@@ -2,6 +2,7 @@
 //
 // Set-up of a session: all ranks agree, take a lane for their messages, and open rails if settings
 // name rails; or the communicator stays native.
+#include "lib/group/common_exclusions.hpp"
 #include "lib/rails/agreement.hpp"
 #include "lib/rails/communicator/communicator_rails.hpp"
 #include "lib/rails/names.hpp"
@@ -31,6 +32,8 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     b.agreed.set(agreement::names_rails, rails);
     b.agreed.set(agreement::names_no_rails, !rails);
     made.reset(new session(values, owner, rank, num_ranks, name_of_communicator(user)));
+    made->exclusions_ = owner.exclusions();
+    b.agreed.set_exclusions(made->exclusions_.mark());
     if (owner.plan())
       made->plan_ =
           std::make_unique<plan_table>(*owner.plan(), num_ranks, rails_mark(values.rails));
@@ -41,6 +44,8 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     made->know_nodes(mapping);
     return made->may_share_memory(*mapping.of);
   };
+  if (!native && !b.agreed.same_exclusions())
+    if (const int failure = made->unite_exclusions(user)) native = {failure};
   if (!native) native = b.take_resources(made->joint_, std::cref(wants_memory));
   if (native) return {nullptr, native->error_code, native->postponed};
   made->joint_.measure_together(b.agreed.same_clock());
@@ -55,6 +60,13 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   if (made->plan_) made->follow_plan();
   made->joint_.know_machine({nodes.num_nodes, nodes.most_ranks}, rails, passed_s);
   return {std::move(made)};
+}
+
+int session::unite_exclusions(MPI_Comm user) {
+  if (const int failure = unite(exclusions_, user)) return failure;
+  for (const select::exclusion_words& w : exclusions_.all())
+    process_.exclude(select::exclusion_of(w));
+  return MPI_SUCCESS;
 }
 
 void session::open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails) {

@@ -82,6 +82,10 @@ class tuned_contexts final : public joint_lockstep {
   bool waits(int context) const {
     return std::size_t(context) < contexts_.size() && contexts_[std::size_t(context)].waits;
   }
+  /// The contexts of a collective wait, as other arms are eligible from now on. Local.
+  void reconsider(std::string_view collective) {
+    for (led_context& c : contexts_) c.waits = c.waits || c.of.collective == collective;
+  }
   /// Makes the policy of a context that waits. Cannot fail.
   void stop_waiting(int context, const describing& describe);
 

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/group/common_exclusions.hpp"
+
+#include <cstddef>
+#include <span>
+
+namespace railpass::internal {
+
+// All tables are in the same order, so each round finds the first exclusion that is left on any
+// rank, word by word.
+int unite(select::exclusions& table, MPI_Comm comm) {
+  constexpr std::uint64_t nothing = ~std::uint64_t{0};
+  select::exclusions all;
+  for (std::span<const select::exclusion_words> left = table.all();;) {
+    select::exclusion_words mine{nothing, nothing, nothing};
+    if (!left.empty()) mine = left.front();
+    select::exclusion_words first = mine;
+    bool is_mine = true;
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      if (!is_mine) first[i] = nothing;
+      if (const int failure =
+              PMPI_Allreduce(MPI_IN_PLACE, &first[i], 1, MPI_UINT64_T, MPI_MIN, comm))
+        return failure;
+      is_mine = is_mine && first[i] == mine[i];
+    }
+    if (first[0] == nothing) break;
+    all.add(select::exclusion_of(first));
+    if (is_mine) left = left.subspan(1);
+  }
+  table = all;
+  return MPI_SUCCESS;
+}
+
+}  // namespace railpass::internal
