@@ -20,22 +20,34 @@ namespace railpass::internal::measure {
 
 namespace {
 
-// Words apart, so that tabs and version suffixes of the same release do not matter.
-std::string squeezed(const std::string& text) {
+// Without blanks, as there may be tabs in the place of spaces.
+std::string squeezed(std::string_view text) {
   std::string result;
   for (const char c : text)
     if (c != ' ' && c != '\t') result += c;
   return result;
 }
 
+// "MPICHVersion:", in front of the number.
+std::string name_before_version(const std::string& library) {
+  const std::string text = squeezed(library);
+  return text.substr(0, text.find_first_of("0123456789"));
+}
+
+// What is built for one version runs with other versions of the same library; what is built for the
+// standard ABI runs with any library that has this ABI.
 finding check_mpi(const std::string& built, const fingerprint& here) {
-  if (built.empty()) return {.check = "mpi library", .message = here.mpi_library};
+  const std::string running = here.mpi_library.substr(0, here.mpi_library.find_first_of(",\n"));
+  if (built.empty()) return {.check = "mpi library", .message = running};
   if (squeezed(here.mpi_library).starts_with(squeezed(built)))
     return {.check = "mpi library", .message = "runs with the " + built + " it was built for"};
+  if (built.starts_with("the standard") ||
+      name_before_version(built) == name_before_version(running))
+    return {.check = "mpi library", .message = "built for " + built + ", runs with " + running};
   return {
       .check = "mpi library",
       .ok = false,
-      .message = "railpass was built for " + built + " but runs with " + here.mpi_library +
+      .message = "railpass was built for " + built + " but runs with " + running +
                  ": build railpass for this MPI, or start railpass with the MPI it was built for"};
 }
 

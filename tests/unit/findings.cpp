@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/measure/findings.hpp"
+
+#include "support/catch.hpp"
+
+using namespace railpass;
+using namespace railpass::internal;
+
+namespace {
+
+measure::finding mpi_finding(const std::string& built_for, const std::string& running,
+                             const std::string& problem = {}) {
+  return measure::examine_job(
+             {.built_for = built_for, .mpi_problem = problem, .profile = {}, .settings = {}},
+             {.mpi_library = running})
+      .front();
+}
+
+}  // namespace
+
+TEST_CASE("an MPI library of the same name is right, whatever its version") {
+  const measure::finding same = mpi_finding("Open MPI v4.1.4", "Open MPI v4.1.4, package: Debian");
+  CHECK(same.ok);
+  CHECK(same.message == "runs with the Open MPI v4.1.4 it was built for");
+  const measure::finding newer =
+      mpi_finding("Open MPI v4.1.4", "Open MPI v5.0.11, package: Open MPI");
+  CHECK(newer.ok);
+  CHECK(newer.message == "built for Open MPI v4.1.4, runs with Open MPI v5.0.11");
+  CHECK(mpi_finding("MPICH Version: 4.0.2", "MPICH Version:\t4.3.2\nMPICH Release").ok);
+}
+
+TEST_CASE("an MPI library of another name is a problem, but for the standard ABI") {
+  const std::string intel = "Intel(R) MPI Library 2021.19 for Linux* OS";
+  CHECK_FALSE(mpi_finding("MPICH Version: 4.0.2", intel).ok);
+  CHECK_FALSE(mpi_finding("Open MPI v4.1.4", "MPICH Version: 4.0.2").ok);
+  CHECK(mpi_finding("the standard MPI ABI 1.0", intel).ok);
+}
+
+TEST_CASE("an MPI library that cannot be loaded is a problem") {
+  const measure::finding found = mpi_finding("", "", "libmpi.so.40: no such file");
+  CHECK_FALSE(found.ok);
+  CHECK(found.message == "libmpi.so.40: no such file");
+}
