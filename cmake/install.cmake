@@ -11,16 +11,25 @@ if(RAILPASS_WITH_BOOST_MPI)
 endif()
 set(railpass_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/railpass)
 
+# The component `run` is what users of the program `railpass` need, without headers and documents.
 install(TARGETS ${railpass_targets} EXPORT railpassTargets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT run NAMELINK_COMPONENT Unspecified)
 # Beside librailpass, where it looks for that.
-install(TARGETS railpass_preload_so LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS railpass_preload_so LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT run)
 # For a prefix whose railpass is of another MPI: what the program `railpass` needs to serve this one, too.
 install(TARGETS railpass railpass_preload_so railpass_mpi railpass_first COMPONENT preload EXCLUDE_FROM_ALL
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/railpass/${RAILPASS_MPI_FAMILY} NAMELINK_SKIP
   RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/railpass/${RAILPASS_MPI_FAMILY})
-install(TARGETS railpass_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS railpass_mpi railpass_first RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/railpass)
+install(TARGETS railpass_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT run)
+install(TARGETS railpass_mpi railpass_first
+  RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/railpass COMPONENT run)
+if(RAILPASS_SELF_CONTAINED)
+  # They find an MPI library in the same prefix, such as a wheel's. Helpers are in two depths of folders.
+  set_target_properties(railpass_cli PROPERTIES INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR})
+  set_target_properties(railpass_mpi railpass_first PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../../../${CMAKE_INSTALL_LIBDIR}")
+  set_target_properties(railpass PROPERTIES INSTALL_RPATH $ORIGIN)
+endif()
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/bash-completion ${PROJECT_BINARY_DIR}/share/zsh
   DESTINATION ${CMAKE_INSTALL_DATADIR})

@@ -25,6 +25,17 @@ std::filesystem::path libraries_of(mpi_family family) {
   return family == family_of_build() ? own : own / "railpass" / name_of(family);
 }
 
+// Debian calls MPICH's library libmpich.so.12. An engine for other machines, too, has a stand-in of
+// MPICH's own name, which leads there. It must not hide a library that has this name.
+void find_mpi_library(mpi_family family) {
+  const auto folder = libraries_of(family);
+  constexpr const char* name = "libmpi.so.12";
+  if (!std::filesystem::exists(folder / name) || dlopen(name, RTLD_LAZY | RTLD_LOCAL)) return;
+  const char* const before = std::getenv("LD_LIBRARY_PATH");
+  setenv("LD_LIBRARY_PATH", ((before ? before + std::string(":") : "") + folder.string()).c_str(),
+         1);
+}
+
 launcher_kind kind_of_this_job() {
   return std::getenv("OMPI_COMM_WORLD_RANK") ? launcher_kind::open_mpi
          : std::getenv("PMI_RANK")           ? launcher_kind::hydra
@@ -54,6 +65,7 @@ std::string preload_library(mpi_family family) {
 }
 
 std::string program_of(mpi_family family, const std::string& name) {
+  find_mpi_library(family);
   const auto own = from_program(RAILPASS_LIBEXEC);
   return (family == family_of_build() ? own / name : own / name_of(family) / name).string();
 }
@@ -83,6 +95,7 @@ mpi_family engine_of_this_job() {
 }
 
 mpi_marks marks_of(mpi_family family) {
+  find_mpi_library(family);
   const auto path = libraries_of(family) / RAILPASS_ENGINE;
   void* const engine = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!engine) throw error(dlerror());

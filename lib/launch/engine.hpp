@@ -18,7 +18,8 @@ std::filesystem::path this_program();
 /// The preload library for that family: beside the librailpass of the build, or in its folder
 /// railpass/<name>. Throws error that says how to get it.
 std::string preload_library(mpi_family family);
-/// The path of a program that calls MPI: "railpass-mpi", "first". There may be none.
+/// The path of a program that calls MPI: "railpass-mpi", "first". There may be none. Sees to it
+/// that the program finds its MPI library if this process starts it.
 std::string program_of(mpi_family family, const std::string& name);
 
 /// The families with an engine; the family of the build is the first one.
