@@ -20,9 +20,28 @@ std::filesystem::path from_program(const char* folder) {
   return std::filesystem::weakly_canonical(this_program().parent_path() / folder);
 }
 
+// The folder of an engine's libraries or programs, and those of the build's own engine.
+std::filesystem::path below(const std::filesystem::path& own, const char* others,
+                            mpi_family family) {
+  return family == family_of_build() ? own : own / others / name_of(family);
+}
+
+std::filesystem::path own_libraries_of(mpi_family family) {
+  return below(from_program(RAILPASS_LIBDIR), "railpass", family);
+}
+
+bool is_installed(mpi_family family) {
+  return std::filesystem::exists(own_libraries_of(family) / preload_name);
+}
+
+// Intel MPI has MPICH's binary interface.
+mpi_family engine_for(mpi_family family) {
+  const bool takes_mpich = family == mpi_family::intel && !is_installed(family);
+  return takes_mpich && is_installed(mpi_family::mpich) ? mpi_family::mpich : family;
+}
+
 std::filesystem::path libraries_of(mpi_family family) {
-  const auto own = from_program(RAILPASS_LIBDIR);
-  return family == family_of_build() ? own : own / "railpass" / name_of(family);
+  return own_libraries_of(engine_for(family));
 }
 
 // Debian calls MPICH's library libmpich.so.12. An engine for other machines, too, has a stand-in of
@@ -66,16 +85,14 @@ std::string preload_library(mpi_family family) {
 
 std::string program_of(mpi_family family, const std::string& name) {
   find_mpi_library(family);
-  const auto own = from_program(RAILPASS_LIBEXEC);
-  return (family == family_of_build() ? own / name : own / name_of(family) / name).string();
+  return (below(from_program(RAILPASS_LIBEXEC), "", engine_for(family)) / name).string();
 }
 
 std::vector<mpi_family> installed_engines() {
   std::vector<mpi_family> found{family_of_build()};
   for (const mpi_family family :
        {mpi_family::open_mpi, mpi_family::mpich, mpi_family::intel, mpi_family::standard})
-    if (family != family_of_build() && std::filesystem::exists(libraries_of(family) / preload_name))
-      found.push_back(family);
+    if (family != family_of_build() && is_installed(family)) found.push_back(family);
   return found;
 }
 

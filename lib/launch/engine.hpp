@@ -16,7 +16,8 @@ namespace railpass::internal::launch {
 std::filesystem::path this_program();
 
 /// The preload library for that family: beside the librailpass of the build, or in its folder
-/// railpass/<name>. Throws error that says how to get it.
+/// railpass/<name>; for Intel MPI MPICH's, if Intel MPI has none. Throws error that says how to get
+/// it.
 std::string preload_library(mpi_family family);
 /// The path of a program that calls MPI: "railpass-mpi", "first". There may be none. Sees to it
 /// that the program finds its MPI library if this process starts it.

@@ -34,15 +34,20 @@ std::string name_before_version(const std::string& library) {
   return text.substr(0, text.find_first_of("0123456789"));
 }
 
-// What is built for one version runs with other versions of the same library; what is built for the
-// standard ABI runs with any library that has this ABI.
+// What is built for one version runs with other versions of the same library; what is built for
+// MPICH or the standard ABI runs with any library that has this binary interface.
+bool has_interface_of(const std::string& built, const std::string& running) {
+  return name_before_version(built) == name_before_version(running) ||
+         (built.starts_with("MPICH") && running.starts_with("Intel(R) MPI")) ||
+         built.starts_with("the standard");
+}
+
 finding check_mpi(const std::string& built, const fingerprint& here) {
   const std::string running = here.mpi_library.substr(0, here.mpi_library.find_first_of(",\n"));
   if (built.empty()) return {.check = "mpi library", .message = running};
   if (squeezed(here.mpi_library).starts_with(squeezed(built)))
     return {.check = "mpi library", .message = "runs with the " + built + " it was built for"};
-  if (built.starts_with("the standard") ||
-      name_before_version(built) == name_before_version(running))
+  if (has_interface_of(built, running))
     return {.check = "mpi library", .message = "built for " + built + ", runs with " + running};
   return {
       .check = "mpi library",

@@ -106,8 +106,11 @@ decltype(&railpass_preload_attach) find_engine(void* handle, std::string& proble
   const bool is_standard = has_standard_abi(handle);
   const std::string running = name_of_library(handle) + (is_standard ? " (standard MPI ABI)" : "");
   const std::string_view needed = mpi_family_of_build();
-  if (running.find(needed) == std::string::npos ||
-      is_standard != (needed == mpi_family_of_standard_abi)) {
+  // Intel MPI has MPICH's binary interface.
+  const bool has_interface =
+      running.find(needed) != std::string::npos ||
+      (needed == "MPICH" && running.find("Intel(R) MPI") != std::string::npos);
+  if (!has_interface || is_standard != (needed == mpi_family_of_standard_abi)) {
     problem = "this program runs with " + running + ", this preload library is for " +
               mpi_of_build() + "; build railpass for " + running;
     return nullptr;
