@@ -13,8 +13,9 @@ namespace railpass::internal::cli {
 const char* const doctor_examples =
     "  railpass doctor\n"
     "  mpirun -n 8 railpass doctor --profile profile.json --json -\n"
-    "Under mpirun it also examines the ranks and every host. The exit status is 1 if something is "
-    "found.\n";
+    "Under mpirun it also examines the ranks and every host. Notes name the known faults of the "
+    "MPI\n"
+    "library. The exit status is 1 if a problem is found.\n";
 
 std::function<int()> declare_doctor(CLI::App& app, int (*work)(const doctor_options&)) {
   const auto o = std::make_shared<doctor_options>();

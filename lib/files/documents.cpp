@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Whole files in and out, by the tables of their fields.
+#include "lib/files/advisories_fields.hpp"
 #include "lib/files/bench_fields.hpp"
 #include "lib/files/files.hpp"
 #include "lib/files/knowledge_fields.hpp"
@@ -8,6 +9,7 @@
 #include "lib/files/profile_fields.hpp"
 #include "lib/files/rails_fields.hpp"
 #include "lib/files/samples_fields.hpp"
+#include "lib/files/shipped_advisories.hpp"
 #include "lib/files/statistics_fields.hpp"
 
 namespace railpass::internal::files {
@@ -69,6 +71,17 @@ knowledge::collection read_knowledge(const std::string& path) {
 std::string to_json(const knowledge::plan& p) { return document_of(p); }
 knowledge::plan parse_plan(std::string_view text, const std::string& name) {
   return parse_document<knowledge::plan>(text, name);
+}
+
+std::string to_json(const knowledge::advisory_list& l) { return document_of(l); }
+knowledge::advisory_list parse_advisories(std::string_view text, const std::string& name) {
+  return parse_document<knowledge::advisory_list>(text, name);
+}
+knowledge::advisory_list read_advisories(const std::string& path) {
+  return parse_advisories(read_text(path), path);
+}
+knowledge::advisory_list shipped_advisories() {
+  return parse_advisories(text_of_shipped_advisories, "advisories.json");
 }
 
 }  // namespace railpass::internal::files

@@ -9,6 +9,7 @@
 #include "lib/files/input.hpp"
 #include "models/profile.hpp"
 #include "models/samples.hpp"
+#include "railpass/knowledge/advisories.hpp"
 #include "railpass/knowledge/collection.hpp"
 #include "railpass/knowledge/plan.hpp"
 #include "railpass/select/statistics/dump.hpp"
@@ -69,6 +70,12 @@ knowledge::collection read_knowledge(const std::string& path);
 
 std::string to_json(const knowledge::plan& p);
 knowledge::plan parse_plan(std::string_view text, const std::string& name);
+
+std::string to_json(const knowledge::advisory_list& l);
+knowledge::advisory_list parse_advisories(std::string_view text, const std::string& name);
+knowledge::advisory_list read_advisories(const std::string& path);
+/// The advisories of lib/files/advisories.json.
+knowledge::advisory_list shipped_advisories();
 
 /// Facts that the output of another benchmark does not contain.
 struct import_facts {

@@ -35,7 +35,8 @@ std::vector<contestant> own_contestants(const std::vector<std::string>& arms, co
     if (wanted.segment_bytes > 0 && (wanted.segment_bytes >= bytes || !own.has_segments(op)))
       continue;
     for (const own_algorithm& a : own.of(op)) {
-      if (wanted.name != "all" && wanted.name != a.name) continue;
+      if (wanted.name == "all" ? own.left_out().contains({op, a.name}) : wanted.name != a.name)
+        continue;
       std::string label = libraries::name_of({a.name, wanted.segment_bytes});
       if (std::ranges::find(all, label, &contestant::label) != all.end()) continue;
       all.push_back({.what = contestant::kind::own,

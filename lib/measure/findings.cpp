@@ -4,6 +4,7 @@
 #include "lib/base/join.hpp"
 #include "lib/exec/single_copy.hpp"
 #include "lib/files/files.hpp"
+#include "lib/runtime/known_faults.hpp"
 #include "railpass/base/units.hpp"
 
 #include <nlohmann/json.hpp>
@@ -12,6 +13,8 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <stdlib.h>
 #include <string_view>
@@ -76,6 +79,29 @@ finding check_profile(const std::string& path, const fingerprint& here) {
   } catch (const error& problem) {
     return {.check = "profile", .ok = false, .message = problem.what()};
   }
+}
+
+bool are_set(const std::map<std::string, std::string>& settings) {
+  return std::ranges::all_of(settings, [](const auto& setting) {
+    const char* const value = std::getenv(setting.first.c_str());
+    return value && value == setting.second;
+  });
+}
+
+std::vector<finding> check_known_faults(const std::string& site_file, const fingerprint& here,
+                                        int num_ranks) {
+  std::vector<finding> found;
+  try {
+    for (const knowledge::advisory& a : known_faults(site_file, here.mpi_library)) {
+      if (!knowledge::may_meet(a, num_ranks, here.num_hosts)) continue;
+      found.push_back({.check = "known fault", .message = text_of(a), .is_note = true});
+      if (!a.settings.empty() && are_set(a.settings)) found.back().message += ", as is set here";
+      if (a.avoid) found.back().message += "; railpass does not use " + *a.avoid;
+    }
+  } catch (const error& problem) {
+    found.push_back({.check = "known fault", .ok = false, .message = problem.what()});
+  }
+  return found;
 }
 
 finding check_ranks(int ranks_here, const fingerprint& here) {
@@ -155,11 +181,15 @@ finding check_single_copies(std::optional<bool> tried) {
 
 }  // namespace
 
-std::vector<finding> examine_job(const checked_job& what, const fingerprint& here) {
-  return {what.mpi_problem.empty()
-              ? check_mpi(what.built_for, here)
-              : finding{.check = "mpi library", .ok = false, .message = what.mpi_problem},
-          check_settings(what.settings), check_profile(what.profile, here)};
+std::vector<finding> examine_job(const checked_job& what, const fingerprint& here, int num_ranks) {
+  std::vector<finding> all{
+      what.mpi_problem.empty()
+          ? check_mpi(what.built_for, here)
+          : finding{.check = "mpi library", .ok = false, .message = what.mpi_problem},
+      check_settings(what.settings), check_profile(what.profile, here)};
+  std::ranges::move(check_known_faults(what.settings.values.advisories, here, num_ranks),
+                    std::back_inserter(all));
+  return all;
 }
 
 std::vector<finding> examine_host(int ranks_here, const fingerprint& here,
@@ -176,8 +206,9 @@ void print(const std::vector<finding>& findings, report::output& out) {
   report::table lines({"check", "host", "ok", "message"});
   for (const finding& f : findings) {
     lines.add({f.check, f.host, f.ok ? "yes" : "no", f.message});
-    out.words() << (f.ok ? out.toned(report::tone::good, "  ok      ")
-                         : out.toned(report::tone::bad, "  PROBLEM "))
+    out.words() << (f.is_note ? "  note    "
+                    : f.ok    ? out.toned(report::tone::good, "  ok      ")
+                              : out.toned(report::tone::bad, "  PROBLEM "))
                 << out.wrapped(f.check + (f.host.empty() ? "" : " on " + f.host) + ": " + f.message,
                                10)
                 << '\n';

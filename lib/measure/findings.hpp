@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Checks of what spoils a measurement or a run: settings, profile and MPI library of the job;
-// cores, frequency, load and copies between processes of each host. Nothing here is linked with
-// MPI.
+// known faults of the MPI library; cores, frequency, load and copies between processes of each
+// host. Nothing here is linked with MPI.
 #pragma once
 
 #include "lib/report/output.hpp"
@@ -24,6 +24,7 @@ struct finding {
   std::string host{};  ///< empty: holds for the job
   bool ok = true;
   std::string message{};
+  bool is_note = false;  ///< worth knowing, and no problem of this machine
 };
 
 /// What is checked once for the whole job.
@@ -35,7 +36,7 @@ struct checked_job {
 };
 
 /// @param here the marks of this machine
-std::vector<finding> examine_job(const checked_job& what, const fingerprint& here);
+std::vector<finding> examine_job(const checked_job& what, const fingerprint& here, int num_ranks);
 /// The host of `ranks_here` ranks. `copies`: whether they may copy from each other's memory;
 /// nothing if that was not tried.
 std::vector<finding> examine_host(int ranks_here, const fingerprint& here,

@@ -3,6 +3,8 @@
 
 #include "lib/files/files.hpp"
 #include "lib/measure/own_algorithms.hpp"
+#include "lib/runtime/known_faults.hpp"
+#include "lib/runtime/settings_in_force.hpp"
 #include "railpass/base/error.hpp"
 
 #include <cstdint>
@@ -15,8 +17,17 @@ libraries::rule_set rules_of(std::span<const libraries::named_bench> files,
     if (const std::string& mark = file.bench.machine_id.mpi_library; !to.is(mark))
       throw error(file.name + ": machine_id: measured with '" + mark + "', but the rules are for " +
                   std::string(to.full));
+  const std::string site_file = read_settings(environ).values.advisories;
   return libraries::rules_from(
-      files, [&](collective op, const own_algorithm& algorithm, const bench_results& bench) {
+      files,
+      [&](collective op, const own_algorithm& algorithm,
+          const bench_results& bench) -> std::string {
+        for (const knowledge::advisory& a : known_faults(site_file, bench.machine_id.mpi_library))
+          if (knowledge::names_algorithm(a, op, algorithm.name,
+                                         {.num_ranks = bench.num_ranks,
+                                          .num_hosts = bench.machine_id.num_hosts,
+                                          .commutative = commutative}))
+            return "known fault: " + text_of(a);
         return to.why_not(op, algorithm, bench, commutative);
       });
 }

@@ -2,6 +2,8 @@
 #include "lib/measure/own_algorithms.hpp"
 
 #include "lib/files/input.hpp"
+#include "lib/runtime/known_faults.hpp"
+#include "lib/runtime/settings_in_force.hpp"
 #include "railpass/base/error.hpp"
 
 #include <cstdlib>
@@ -112,7 +114,7 @@ own_algorithms::own_algorithms(const job& j)
   }
   std::string list, problem;
   if (j.rank == 0) try {
-      list = list_on_this_rank();
+      list = list_on_this_rank(j);
     } catch (const error& wrong) {
       problem = wrong.what();
     }
@@ -121,19 +123,34 @@ own_algorithms::own_algorithms(const job& j)
   broadcast_text(list);
   std::istringstream lines(list);
   int op = 0;
-  for (own_algorithm a; lines >> op >> a.number >> a.name;) {
+  std::string fault;
+  for (own_algorithm a; lines >> op >> a.number >> a.name && std::getline(lines, fault);) {
     a.collective = name_of(collective(op));
-    if (variables_.contains(collective(op))) found_[collective(op)].push_back(a);
+    if (!variables_.contains(collective(op))) continue;
+    found_[collective(op)].push_back(a);
+    if (!fault.empty()) left_out_[{collective(op), a.name}] = fault.substr(1);
   }
 }
 
-std::string own_algorithms::list_on_this_rank() const {
+// A line for each algorithm: its known fault follows.
+std::string own_algorithms::list_on_this_rank(const job& j) const {
   const std::string content = content_of_mpi_library(*library_);
+  const std::vector<knowledge::advisory> faults = known_faults(
+      read_settings(environ).values.advisories, machine_marks(j.num_nodes()).mpi_library);
+  const auto fault_of = [&](collective op, const std::string& name) -> std::string {
+    for (const knowledge::advisory& a : faults)
+      if (knowledge::names_algorithm(
+              a, op, name,
+              {.num_ranks = j.num_ranks, .num_hosts = j.num_nodes(), .commutative = true}))
+        return " " + text_of(a);
+    return {};
+  };
   std::string list;
   for (const auto& [op, variable] : variables_)
     for (const own_algorithm& a :
          library_->algorithms(op, {variable.description(), variable.values()}, content))
-      list += std::to_string(int(op)) + ' ' + std::to_string(a.number) + ' ' + a.name + '\n';
+      list += std::to_string(int(op)) + ' ' + std::to_string(a.number) + ' ' + a.name +
+              fault_of(op, a.name) + '\n';
   return list;
 }
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace railpass::internal::measure {
@@ -86,14 +87,20 @@ class own_algorithms {
   std::unique_ptr<forced> during_call(collective op, const own_algorithm& algorithm,
                                       std::int64_t segment_bytes) const;
 
+  /// The algorithms that `all` does not stand for, and their known faults. Equal on all ranks.
+  const std::map<std::pair<collective, std::string>, std::string>& left_out() const {
+    return left_out_;
+  }
+
   bool has_segments(collective op) const { return segment_variables_.contains(op); }
 
  private:
-  std::string list_on_this_rank() const;
+  std::string list_on_this_rank(const job& j) const;
 
   tools_interface tools_;
   const libraries::mpi_library* library_ = nullptr;
   std::map<collective, std::vector<own_algorithm>> found_;
+  std::map<std::pair<collective, std::string>, std::string> left_out_;
   // Written although the object is not changed: they belong to the MPI library.
   mutable std::map<collective, control_variable> variables_, segment_variables_;
 };

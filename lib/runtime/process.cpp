@@ -8,6 +8,7 @@
 #include "lib/group/base.hpp"
 #include "lib/group/common_exclusions.hpp"
 #include "lib/runtime/hang_watch.hpp"
+#include "lib/runtime/known_faults.hpp"
 #include "lib/runtime/log.hpp"
 #include "lib/runtime/setting_values.hpp"
 #include "lib/runtime/shared_rails.hpp"
@@ -142,6 +143,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
       kept_(values_.enable ? values_.knowledge : "off") {
   problems = std::move(read.problems);
   if (values_.enable && !values_.plan.empty()) read_plan(problems);
+  if (values_.enable && !values_.advisories.empty()) read_advisories(problems);
   if (values_.enable) hang_watch::begin(values_.hang_report, values_.log);
 
   create_datatype_key(&datatype_key_);
@@ -179,6 +181,18 @@ void process::read_plan(std::vector<std::string>& problems) {
     problems.push_back("RAILPASS_PLAN: " + std::string(problem.what()) +
                        "; every call goes to the MPI library");
     values_.enable = false;
+  }
+}
+
+void process::read_advisories(std::vector<std::string>& problems) {
+  try {
+    known_faults_ = known_faults(values_.advisories, mpi_library_);
+    for (const knowledge::advisory& a : *known_faults_)
+      if (const auto e = knowledge::exclusion_of(a); e && !exclusions_.add(*e))
+        throw error(values_.advisories + ": at most " + std::to_string(select::exclusions::most) +
+                    " advisories that name what to avoid are heeded");
+  } catch (const error& problem) {
+    problems.push_back("RAILPASS_ADVISORIES: " + std::string(problem.what()));
   }
 }
 
@@ -478,6 +492,22 @@ void process::exclude(const select::exclusion& e) {
     warn("calls may use " + select::text_of(e) + ": at most " +
          std::to_string(select::exclusions::most) + " exclusions are heeded");
   } catch (const std::bad_alloc&) {  // the warning is lost
+  }
+}
+
+void process::say_known_faults(collective op, const select::excludable_call& c) {
+  const own_float_environment own;
+  try {
+    std::vector<std::string> here;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!known_faults_) known_faults_ = known_faults({}, mpi_library_);
+      for (const knowledge::advisory& a : *known_faults_)
+        if (knowledge::concerns(a, op, c))
+          here.push_back((a.avoid ? *a.avoid + " is not used: " : "known fault: ") + text_of(a));
+    }
+    for (const std::string& text : here) record(text);
+  } catch (const std::bad_alloc&) {  // the records are lost
   }
 }
 

@@ -11,6 +11,7 @@
 #include "railpass/base/clock.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/knowledge/advisories.hpp"
 #include "railpass/knowledge/near.hpp"
 #include "railpass/knowledge/plan.hpp"
 #include "railpass/knowledge/recall.hpp"
@@ -112,6 +113,8 @@ class process {
   select::exclusions exclusions();
   /// Adds to them. Local.
   void exclude(const select::exclusion& e);
+  /// Records the known faults that calls of the MPI library's own collective may meet, once each.
+  void say_known_faults(collective op, const select::excludable_call& c);
   /// Gives all ranks the exclusions of all. Collective over MPI_COMM_WORLD, before any call, if all
   /// ranks run railpass.
   void share_exclusions();
@@ -188,6 +191,7 @@ class process {
   process(std::vector<std::string>& problems, environment_settings read);
   static int on_finalize(MPI_Comm, int, void*, void*);
   void read_plan(std::vector<std::string>& problems);
+  void read_advisories(std::vector<std::string>& problems);
   void record(std::string_view text, bool for_user);
   void write_trace(const std::string& line);
   void finalize();
@@ -217,7 +221,8 @@ class process {
   std::map<std::tuple<std::string, int, std::string>, std::unique_ptr<profile>> profiles_;
   std::set<std::string> recorded_;
   select::exclusions exclusions_;
-  std::set<std::string> sets_;  // names of function sets
+  std::optional<std::vector<knowledge::advisory>> known_faults_;  // read when first asked for
+  std::set<std::string> sets_;                                    // names of function sets
   trace_file trace_;
   std::vector<known_communicator*> communicators_;
   std::vector<std::shared_ptr<shared_rails>> rails_;

@@ -329,11 +329,25 @@ void session::exclude(const select::exclusion& e) {
   joint_.reconsider(name_of(e.what->op));
 }
 
+select::excludable_call session::excludable(const call& c) const {
+  return {.operation = class_of(c),
+          .bytes = c.message_bytes,
+          .num_ranks = num_ranks_,
+          .num_hosts = nodes_.facts().num_nodes};
+}
+
 bool session::is_excluded(const algorithm& a, const call& c) const {
-  return exclusions_.has(a, {.operation = class_of(c),
-                             .bytes = c.message_bytes,
-                             .num_ranks = num_ranks_,
-                             .num_hosts = nodes_.facts().num_nodes});
+  return exclusions_.has(a, excludable(c));
+}
+
+void session::say_nothing_is_left(const call& c) const {
+  if (rank_ != 0) return;
+  try {
+    process_.record("communicator '" + joint_.communicator() + "': " + std::string(name_of(c.op)) +
+                    " uses the MPI library although it is excluded, because no algorithm of "
+                    "railpass can run the call");
+  } catch (const std::bad_alloc&) {  // the record is lost
+  }
 }
 
 const arm& session::arm_for(const call& c, const arm& a) const {
@@ -353,7 +367,9 @@ const arm& session::arm_without_exclusion(const call& c, const arm& a) const {
   const std::vector<arm>& arms = known_arms()[std::size_t(c.op)];
   const auto first = std::ranges::find_if(
       arms, [&](const arm& one) { return !one.base->needs.longest_block && may_run(one); });
-  return first == arms.end() ? native : *first;
+  if (first != arms.end()) return *first;
+  say_nothing_is_left(c);
+  return native;
 }
 
 // Where padded blocks would need much more memory than blocks of the lengths that the call has, the

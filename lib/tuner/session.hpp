@@ -215,7 +215,9 @@ class session final : slot_tenant {
   bool may_wait(const select::context_key& key) const;
   std::vector<select::arm_prior> priors(const call& c, double bytes) const;
   bool eligible_here(const algorithm& a, const call& c) const;
+  select::excludable_call excludable(const call& c) const;
   bool is_excluded(const algorithm& a, const call& c) const;
+  [[gnu::noinline]] void say_nothing_is_left(const call& c) const;
   // Makes the exclusions those of all ranks. Collective over `user`. Returns an MPI error code.
   int unite_exclusions(MPI_Comm user);
   // The arm that runs a call for which `a` was chosen: `a`, or native if the call is not eligible

@@ -97,6 +97,7 @@ bool session::may_wait(const select::context_key& key) const {
 select::plan_message session::first_plan(const select::context_key& key, int context, const call& c,
                                          std::int64_t bytes) {
   const paid_work paid(process_);
+  process_.say_known_faults(c.op, excludable(c));
   const auto start = [&] { return start_of(key, c, bytes); };
   return joint_.first_plan(context, std::ref(start));
 }

@@ -55,7 +55,8 @@ def written(folder):
         RAILPASS_KNOWLEDGE=str(folder / "store"))
     run(PROGRAM, "knowledge", "export", "--store", folder / "store", "-o", folder / "knowledge.json")
     run(PROGRAM, "freeze", folder / "bench.json", "-o", folder / "plan.json")
-    return sorted(folder.glob("*.json")) + sorted((TOP / "tests/data").glob("*.json"))
+    return (sorted(folder.glob("*.json")) + sorted((TOP / "tests/data").glob("*.json")) +
+            [TOP / "lib/files/advisories.json", *(TOP / "tests/fuzz/advisories").glob("*.json")])
 
 
 def refuses(schema, document):

@@ -280,6 +280,7 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 TEST_CASE("profiles") {
   fuzz_json("profile", [](auto&&... a) { return files::parse_profile(a...); });
 }
+TEST_CASE("advisories") { fuzz_json("advisories", files::parse_advisories); }
 TEST_CASE("samples") { fuzz_json("samples", files::parse_samples); }
 TEST_CASE("bench results") { fuzz_json("bench", files::parse_bench); }
 TEST_CASE("comparisons") { fuzz_json("comparison", files::parse_comparison); }

@@ -2,6 +2,7 @@
 //
 // The schemas of docs/reference/schemas are those of the fields that lib/files reads and writes.
 // RAILPASS_WRITE_SCHEMAS=1 writes them anew.
+#include "lib/files/advisories_fields.hpp"
 #include "lib/files/bench_fields.hpp"
 #include "lib/files/comparison_fields.hpp"
 #include "lib/files/files.hpp"
@@ -56,6 +57,7 @@ void check_schema() {
 TEST_CASE("schemas are those of the fields") {
   check_schema<bench_results>();
   check_schema<files::comparison>();
+  check_schema<knowledge::advisory_list>();
   check_schema<knowledge::collection>();
   check_schema<knowledge::plan>();
   check_schema<profile>();

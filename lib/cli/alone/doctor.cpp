@@ -19,7 +19,7 @@ int run(const doctor_options& o) {
   }
   what.built_for = mpi.built_for;
   const fingerprint here = measure::marks_with(mpi.library, 1);
-  return conclude(o, measure::examine_job(what, here), measure::examine_host(1, here, {}));
+  return conclude(o, measure::examine_job(what, here, 1), measure::examine_host(1, here, {}));
 }
 
 }  // namespace

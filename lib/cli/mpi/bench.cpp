@@ -216,6 +216,9 @@ int run(const options& o) {
                  {"root", std::to_string(o.root)}};
     const bool speaks = j.rank == 0 && o.json.text();
     if (speaks) measure::print_where(all, screen());
+    if (speaks && own && std::ranges::find(wanted.arms, "native:all") != wanted.arms.end())
+      for (const auto& [algorithm, fault] : own->left_out())
+        screen().words() << "Left out: native:" << algorithm.second << ", " << fault << '\n';
 
     std::vector<std::string> wrong, missed;
     {

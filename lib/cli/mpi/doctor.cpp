@@ -14,8 +14,8 @@ int examine(const doctor_options& o, const measure::job& j) {
   on_rank_0(j, [&] {
     measure::checked_job what = checked_job_of(o);
     what.built_for = mpi_of_build();
-    status =
-        conclude(o, measure::examine_job(what, measure::machine_marks(j.num_nodes())), of_hosts);
+    const fingerprint here = measure::machine_marks(j.num_nodes());
+    status = conclude(o, measure::examine_job(what, here, j.num_ranks), of_hosts);
   });
   return measure::agreed(status);
 }
