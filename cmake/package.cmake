@@ -12,7 +12,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS openmpi-bin)
 # What programs need that are built against railpass, not what `railpass run` needs.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopenmpi-dev, libboost-mpi-dev, libeigen3-dev")
-# Beside the build that CPack runs in: the preload library for Debian's MPICH.
+# Beside the build that CPack runs in: the engine for Debian's MPICH.
 set(CPACK_INSTALL_CMAKE_PROJECTS
   "${PROJECT_BINARY_DIR};railpass;ALL;/"
   "${PROJECT_SOURCE_DIR}/build/package-mpich;railpass;preload;/")
