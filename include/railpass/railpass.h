@@ -9,13 +9,22 @@
  * that railpass itself found. Handles are NULL after a failure, and free functions accept NULL. All
  * ranks of the communicator call collective functions in the same order, and all ranks get the
  * error, except if an argument is missing on one rank only. Functions whose names end in _f take
- * Fortran's handles (MPI_Fint) of communicators and datatypes, and are otherwise the same.
+ * Fortran's handles (railpass_fint) of communicators and datatypes, and are otherwise the same.
  */
 #ifndef RAILPASS_RAILPASS_H
 #define RAILPASS_RAILPASS_H
 
 #include <mpi.h>
 #include <stdint.h>
+
+/** A handle of Fortran. The standard ABI of MPI 5.0 has no MPI_Fint: its handles of Fortran are int. */
+#if defined(MPI_ABI_VERSION) && !defined(MPICH_VERSION) && !defined(OMPI_MAJOR_VERSION) && \
+    !defined(I_MPI_VERSION)
+#define RAILPASS_HAS_FROMINT
+typedef int railpass_fint;
+#else
+typedef MPI_Fint railpass_fint;
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,10 +99,10 @@ int railpass_neighbor_all_gatherv(const void* send, int send_count, MPI_Datatype
 /** Sets the value of a setting, such as "policy", for `comm` alone. Local, but every rank must make
  * the same call before the communicator is tuned. */
 int railpass_configure(MPI_Comm comm, const char* setting, const char* value);
-int railpass_configure_f(MPI_Fint comm, const char* setting, const char* value);
+int railpass_configure_f(railpass_fint comm, const char* setting, const char* value);
 /** Starts tuning `comm` at its next call. Collective. */
 int railpass_start_tuning(MPI_Comm comm);
-int railpass_start_tuning_f(MPI_Fint comm);
+int railpass_start_tuning_f(railpass_fint comm);
 /** Writes the statistics, as JSON, of all communicators whose rank 0 is this process. Local. */
 int railpass_dump_statistics(const char* path);
 
@@ -112,7 +121,7 @@ typedef struct railpass_set_s* railpass_set;
 int railpass_set_create(const char* name, MPI_Comm comm, int num_attributes,
                         const char* const* attributes, int num_sizes, const int64_t* shape,
                         int num_features, const int64_t* features, railpass_set* set);
-int railpass_set_create_f(const char* name, MPI_Fint comm, int num_attributes,
+int railpass_set_create_f(const char* name, railpass_fint comm, int num_attributes,
                           const char* const* attributes, int num_sizes, const int64_t* shape,
                           int num_features, const int64_t* features, railpass_set* set);
 /** Adds a version, before the first call, in the same order on all ranks. Local.
@@ -135,7 +144,7 @@ typedef struct railpass_region_s* railpass_region;
 
 /** Creates a region, which must be freed. Collective. */
 int railpass_region_create(const char* name, MPI_Comm comm, railpass_region* region);
-int railpass_region_create_f(const char* name, MPI_Fint comm, railpass_region* region);
+int railpass_region_create_f(const char* name, railpass_fint comm, railpass_region* region);
 /** Start and end of the region, on all ranks; nested regions end in the reverse order. */
 int railpass_region_begin(railpass_region region);
 int railpass_region_end(railpass_region region);
@@ -160,9 +169,9 @@ typedef struct railpass_halo_s* railpass_halo;
 int railpass_halo_create(MPI_Comm comm, int dimensions, const int* grid, const int* periodic,
                          int num_fields, void* const* fields, const int64_t* interior,
                          const int64_t* width, MPI_Datatype type, int corners, railpass_halo* halo);
-int railpass_halo_create_f(MPI_Fint comm, int dimensions, const int* grid, const int* periodic,
+int railpass_halo_create_f(railpass_fint comm, int dimensions, const int* grid, const int* periodic,
                            int num_fields, void* const* fields, const int64_t* interior,
-                           const int64_t* width, MPI_Fint type, int corners, railpass_halo* halo);
+                           const int64_t* width, railpass_fint type, int corners, railpass_halo* halo);
 /** Exchanges the halos. Collective. */
 int railpass_halo_exchange(railpass_halo halo);
 /** Exchanges in two parts, for computation in between. Collective. */
@@ -178,8 +187,8 @@ int railpass_halo_free(railpass_halo* halo);
  * @param grid receives the ranks in each dimension */
 int railpass_suggest_grid(MPI_Comm comm, int dimensions, const int64_t* global, const int* periodic,
                           int64_t width, int64_t element_bytes, int corners, int* grid);
-int railpass_suggest_grid_f(MPI_Fint comm, int dimensions, const int64_t* global, const int* periodic,
-                            int64_t width, int64_t element_bytes, int corners, int* grid);
+int railpass_suggest_grid_f(railpass_fint comm, int dimensions, const int64_t* global,
+                            const int* periodic, int64_t width, int64_t element_bytes, int corners, int* grid);
 
 #ifdef __cplusplus
 }

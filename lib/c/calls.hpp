@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How C++ becomes C: exceptions become error codes and a text.
+// How C++ becomes C: exceptions become error codes and a text; Fortran's handles become C's.
 #pragma once
 
 #include "railpass/base/error.hpp"
+#include "railpass/railpass.h"
 
 #include <mpi.h>
 
@@ -36,5 +37,13 @@ int code_of(const Work& work) noexcept {
 inline void require(bool holds, const char* what) {
   if (!holds) throw error(what);
 }
+
+#ifdef RAILPASS_HAS_FROMINT
+inline MPI_Comm comm_of(railpass_fint handle) { return MPI_Comm_fromint(handle); }
+inline MPI_Datatype type_of(railpass_fint handle) { return MPI_Type_fromint(handle); }
+#else
+inline MPI_Comm comm_of(railpass_fint handle) { return MPI_Comm_f2c(handle); }
+inline MPI_Datatype type_of(railpass_fint handle) { return MPI_Type_f2c(handle); }
+#endif
 
 }  // namespace railpass::internal::c

@@ -18,7 +18,7 @@ void remember_error(const char* text) noexcept {
 }  // namespace railpass::internal::c
 
 using namespace railpass;
-using internal::c::code_of, internal::c::require;
+using internal::c::code_of, internal::c::require, internal::c::comm_of;
 
 const char* railpass_error_text(void) { return internal::c::last_error; }
 
@@ -142,11 +142,11 @@ int railpass_configure(MPI_Comm comm, const char* setting, const char* value) {
     mpi::configure(comm, setting, value);
   });
 }
-int railpass_configure_f(MPI_Fint comm, const char* setting, const char* value) {
-  return railpass_configure(MPI_Comm_f2c(comm), setting, value);
+int railpass_configure_f(railpass_fint comm, const char* setting, const char* value) {
+  return railpass_configure(comm_of(comm), setting, value);
 }
 int railpass_start_tuning(MPI_Comm comm) { return mpi::start_tuning(comm); }
-int railpass_start_tuning_f(MPI_Fint comm) { return railpass_start_tuning(MPI_Comm_f2c(comm)); }
+int railpass_start_tuning_f(railpass_fint comm) { return railpass_start_tuning(comm_of(comm)); }
 
 int railpass_dump_statistics(const char* path) {
   return code_of([&] {

@@ -21,7 +21,7 @@
 #include <vector>
 
 using namespace railpass;
-using internal::c::code_of, internal::c::require;
+using internal::c::code_of, internal::c::require, internal::c::comm_of, internal::c::type_of;
 
 struct railpass_set_s {
   railpass::detail::set_request request;
@@ -119,10 +119,10 @@ int railpass_set_create(const char* name, MPI_Comm comm, int num_attributes,
          options}};
   });
 }
-int railpass_set_create_f(const char* name, MPI_Fint comm, int num_attributes,
+int railpass_set_create_f(const char* name, railpass_fint comm, int num_attributes,
                           const char* const* attributes, int num_sizes, const int64_t* shape,
                           int num_features, const int64_t* features, railpass_set* set) {
-  return railpass_set_create(name, MPI_Comm_f2c(comm), num_attributes, attributes, num_sizes, shape,
+  return railpass_set_create(name, comm_of(comm), num_attributes, attributes, num_sizes, shape,
                              num_features, features, set);
 }
 
@@ -184,8 +184,8 @@ int railpass_region_create(const char* name, MPI_Comm comm, railpass_region* reg
     *region = new railpass_region_s{{name, comm}};
   });
 }
-int railpass_region_create_f(const char* name, MPI_Fint comm, railpass_region* region) {
-  return railpass_region_create(name, MPI_Comm_f2c(comm), region);
+int railpass_region_create_f(const char* name, railpass_fint comm, railpass_region* region) {
+  return railpass_region_create(name, comm_of(comm), region);
 }
 
 int railpass_region_begin(railpass_region region) {
@@ -244,11 +244,12 @@ int railpass_halo_create(MPI_Comm comm, int dimensions, const int* grid, const i
     *halo = new railpass_halo_s{mpi::halo(all)};
   });
 }
-int railpass_halo_create_f(MPI_Fint comm, int dimensions, const int* grid, const int* wraps,
+int railpass_halo_create_f(railpass_fint comm, int dimensions, const int* grid, const int* wraps,
                            int num_fields, void* const* fields, const int64_t* interior,
-                           const int64_t* width, MPI_Fint type, int corners, railpass_halo* halo) {
-  return railpass_halo_create(MPI_Comm_f2c(comm), dimensions, grid, wraps, num_fields, fields,
-                              interior, width, MPI_Type_f2c(type), corners, halo);
+                           const int64_t* width, railpass_fint type, int corners,
+                           railpass_halo* halo) {
+  return railpass_halo_create(comm_of(comm), dimensions, grid, wraps, num_fields, fields, interior,
+                              width, type_of(type), corners, halo);
 }
 
 int railpass_halo_exchange(railpass_halo halo) {
@@ -296,8 +297,9 @@ int railpass_suggest_grid(MPI_Comm comm, int dimensions, const int64_t* global, 
         grid);
   });
 }
-int railpass_suggest_grid_f(MPI_Fint comm, int dimensions, const int64_t* global, const int* wraps,
-                            int64_t width, int64_t element_bytes, int corners, int* grid) {
-  return railpass_suggest_grid(MPI_Comm_f2c(comm), dimensions, global, wraps, width, element_bytes,
+int railpass_suggest_grid_f(railpass_fint comm, int dimensions, const int64_t* global,
+                            const int* wraps, int64_t width, int64_t element_bytes, int corners,
+                            int* grid) {
+  return railpass_suggest_grid(comm_of(comm), dimensions, global, wraps, width, element_bytes,
                                corners, grid);
 }
