@@ -102,6 +102,7 @@ class ranks {
       if (r == 0) first = c;
       REQUIRE(c.arm == first.arm);
       REQUIRE(c.timed == first.timed);
+      REQUIRE(c.checked == first.checked);
       REQUIRE(c.context == first.context);
       REQUIRE(!c.needs_first_plan);
     }
@@ -201,6 +202,32 @@ TEST_CASE("all ranks take the same arm in every call") {
     }
   REQUIRE(counted == 3000);
   for (const auto& [arm, left] : calls_of_arm) REQUIRE(left == 0);
+}
+
+TEST_CASE("all ranks check the same calls: each arm's first call, and a share of all calls") {
+  constexpr double call_s = 1e-4, check_s = 2e-4, share = 0.1;
+  for (const bool checks : {false, true}) {
+    ranks all(3, {}, "round_robin", 1);
+    if (checks) all.steps()[0].check(share);
+    std::set<int> ran;
+    int checked = 0, unchecked_arms = 0;
+    constexpr int calls = 20000;
+    for (int i = 0; i < calls; ++i) {
+      const timed_call c = all.call(key_of(collective::broadcast, 10), [&](int) { return call_s; });
+      if (ran.insert(c.arm).second && !c.checked) ++unchecked_arms;
+      if (!c.checked) continue;
+      ++checked;
+      for (lockstep& ls : all.steps()) ls.note_check(c, check_s);
+    }
+    CAPTURE(checked, ran.size());
+    CHECK(all.mismatches() == 0);
+    CHECK(ran.size() == 9);
+    if (!checks) CHECK(checked == 0);
+    if (!checks) continue;
+    CHECK(unchecked_arms == 0);
+    CHECK(checked > share / 2 * calls * call_s / check_s / 2);
+    CHECK(checked * check_s < share * calls * call_s);
+  }
 }
 
 TEST_CASE("the time of a call is that of its slowest rank") {

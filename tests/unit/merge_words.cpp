@@ -78,7 +78,7 @@ TEST_CASE("a reply holds the next merge and as many plans as fit") {
   while (reply.add(full, added)) ++added;
   reply.set({.gap = 10, .pace = 0, .samples = 32});
   REQUIRE(added == 9);  // of 55 words each
-  CHECK(reply.words().size() == 8 + 9 * 55);
+  CHECK(reply.words().size() == 8 + 9 * 56);
   CHECK(reply.agreed());
   CHECK(reply.next().gap == 10);
   CHECK(reply.next().pace == 0);

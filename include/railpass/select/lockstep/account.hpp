@@ -68,6 +68,18 @@ class account {
     run_s_ = std::max(run_s_, now_s - *began_s_);
     return work_s_ + std::max(0.0, trials_s_ - free_trials * longest_call_s_) <= bound_s();
   }
+  /// Charges checks of results.
+  void spend_on_checks(double seconds) {
+    const own_float_environment own;
+    const std::lock_guard lock(mutex_);
+    checks_s_ += seconds;
+  }
+  /// Whether the checks so far took at most this share of the calls' time.
+  bool allows_checks(double share) const {
+    const own_float_environment own;
+    const std::lock_guard lock(mutex_);
+    return checks_s_ <= free_checks_s + share * calls_s_;
+  }
   double spent_s() const {
     const std::lock_guard lock(mutex_);
     return work_s_ + trials_s_;
@@ -81,6 +93,8 @@ class account {
   // As many trial calls as one context may spend before its calls have paid (guard.hpp). Otherwise
   // contexts of long calls would wait long for each other.
   static constexpr double free_trials = 40;
+  // The first checks of some arms.
+  static constexpr double free_checks_s = 5e-3;
 
   double bound_s() const {
     return free_s + free_merges_s_ + share_of_calls * calls_s_ + share_of_run * run_s_;
@@ -90,7 +104,7 @@ class account {
   std::optional<double> began_s_;
   double calls_s_ = 0, run_s_ = 0;
   double free_merges_s_ = 0, longest_call_s_ = 0;
-  double work_s_ = 0, trials_s_ = 0;
+  double work_s_ = 0, trials_s_ = 0, checks_s_ = 0;
   std::atomic<bool> is_set_up_{false};
 };
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "railpass/base/hash.hpp"
+#include "railpass/select/lockstep/check_schedule.hpp"
 #include "railpass/select/lockstep/context.hpp"
 #include "railpass/select/lockstep/merge_words.hpp"
 #include "railpass/select/policy/policy.hpp"
@@ -51,6 +52,7 @@ struct followed_context {
   // The last call that may have run another arm than the incumbent, and its predecessor's arm.
   std::int64_t eventful_call = -2;
   std::int32_t eventful_arm = native_arm, incumbent_before = native_arm;
+  check_schedule checks{};
 
   std::int32_t arm_before() const {
     if (eventful_call + 1 == calls) return eventful_arm;
@@ -102,6 +104,9 @@ struct followed_context {
     num_explore = std::uint16_t(words[plan_words::explorations]);
     std::copy_n(words.begin() + plan_words::header, num_explore, explore.begin());
     if (!was_quiet || incumbent != incumbent_before) settled_since = calls;
+    checks.follow(words[plan_words::check_stride],
+                  (words[plan_words::flags] & plan_words::checks_first_calls) != 0, calls,
+                  incumbent);
     schedule_event();
     return plan_words::header + num_explore;
   }
@@ -134,7 +139,7 @@ struct followed_context {
   }
 
   void schedule_event() {
-    std::int64_t next = next_timed;
+    std::int64_t next = std::min(next_timed, checks.next());
     if (next_explore < num_explore)
       next = std::min(next, list_start + explored(next_explore).position);
     next_event = std::max(next, calls);

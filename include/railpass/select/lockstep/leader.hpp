@@ -76,6 +76,11 @@ class leader {
   /// Sets the account that pays for trials; null: no account.
   void spend_from(account* of_process) { account_ = of_process; }
 
+  /// From the next plan on, calls are checked for at most this share of their time.
+  void check(double share) { checked_share_ = share; }
+  /// Notes how much longer a call took because it was checked.
+  void note_check(int context, double seconds);
+
   /// Starts a context and returns its first plan.
   /// @param chosen the context's policy; null: native without timing, permanently
   /// @param calls of the communicator
@@ -185,6 +190,7 @@ class leader {
     double sampled_s = 0;  // the latest sample, of that call
     std::int64_t sampled_call = -2;
     std::int64_t samples = 0, samples_by_cost = 0;
+    double check_s = -1;                // the usual cost of a check; negative: unmeasured
     int of_all_sizes = -1;              // the context of the calls if they did not ask
     std::unique_ptr<seen_sizes> sizes;  // where only synchronisations exchange sizes
     std::optional<asking_calls> asking;
@@ -298,7 +304,11 @@ class leader {
     return result;
   }
 
+  /// Adds the checks to a plan.
+  void add_checks(const led_context& led, const policy& chosen, epoch_plan& p) const;
+
   account* account_ = nullptr;
+  double checked_share_ = 0;
   std::vector<led_context> led_;
   std::vector<merged_call> merged_;  // of the merge being consumed
   merge_slowdown slowdown_;
@@ -316,6 +326,7 @@ inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, std
     p = chosen->plan({.calls = 0, .merge_cost_s = merge_cost_s, .pending = {}});
     p.asks_size = false;
     led.name_arms(p);
+    add_checks(led, *chosen, p);
     led.chosen = std::move(chosen);
   }
   led.length = p.length;
@@ -331,8 +342,33 @@ inline void leader::change_policy(int context, std::unique_ptr<policy> chosen, s
   epoch_plan p = chosen->plan({.calls = calls, .merge_cost_s = merge_cost_s, .pending = {}});
   p.asks_size = false;
   led.name_arms(p);
+  add_checks(led, *chosen, p);
   led.outbox = std::move(p);
   led.chosen = std::move(chosen);
+}
+
+inline void leader::note_check(int context, double seconds) {
+  constexpr double weight = 0.2, longest = 4;  // of the usual cost: the rest is a delay
+  double& usual_s = led_[std::size_t(context)].check_s;
+  if (usual_s < 0) usual_s = seconds;
+  const double spent_s = std::min(seconds, longest * usual_s);
+  usual_s += weight * (spent_s - usual_s);
+  if (account_) account_->spend_on_checks(spent_s);
+}
+
+/// One half of the share is for a call in each stride, the other half for first calls of arms.
+/// Native alone is not checked, because there is no arm to change to.
+inline void leader::add_checks(const led_context& led, const policy& chosen, epoch_plan& p) const {
+  constexpr double longest_stride = 1 << 20;
+  constexpr double likely_s = 2e-5, likely_calls = 4;  // of a call; of a check, and likely_s more
+  if (checked_share_ <= 0 || chosen.arms().size() < 2) return;
+  const auto believed = chosen.posterior(p.incumbent);
+  const double measured_s = led.last_seconds > 0 ? led.last_seconds : likely_s;
+  const double call_s = believed ? believed->mean_s : measured_s;
+  const double check_s = led.check_s < 0 ? likely_calls * call_s + likely_s : led.check_s;
+  const double stride = check_s / (checked_share_ / 2 * call_s);
+  p.check_stride = int(std::clamp(std::ceil(stride), 1.0, longest_stride));
+  p.checks_first_calls = !account_ || account_->allows_checks(checked_share_);
 }
 
 inline void leader::account_calls(int context, const followed_context& s) {
@@ -444,6 +480,7 @@ inline void leader::plan(std::span<const followed_context> contexts,
         led.outbox = p.plan({.calls = s.calls, .merge_cost_s = merge_cost_s, .pending = {}});
         led.outbox->asks_size = false;
         led.name_arms(*led.outbox);
+        add_checks(led, p, *led.outbox);
       });
       continue;
     }
@@ -469,6 +506,7 @@ inline void leader::plan(std::span<const followed_context> contexts,
                            .pending = pending,
                            .shares_cores = sharing_.is_usual()});
       led.name_arms(*led.outbox);
+      add_checks(led, p, *led.outbox);
       led.outbox->settled = is_likely_best(p, led.outbox->incumbent);
       bool& asks = led.outbox->asks_size;
       asks = asks && (s.asks_size ? should_go_on_asking(led) : should_ask(led, s));

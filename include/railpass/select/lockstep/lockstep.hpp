@@ -90,13 +90,14 @@ struct timed_call {
   bool needs_first_plan = false;
   bool notes_end = false;     ///< the context's next call may need to know when this call ended
   bool watches_core = false;  ///< record() needs to know whether the rank lost its core
+  bool checked = false;       ///< the ranks check the result
 };
 
 enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 11;
+  static constexpr int protocol_version = 12;
   static constexpr int no_context = -1;
 
   /// On one rank; rank 0 is the leader.
@@ -261,6 +262,17 @@ class lockstep {
     return eventful_call(c);
   }
 
+  /// Leader only, before the first context: checks calls for at most this share of their time.
+  void check(double share) { leader_.check(share); }
+  /// After record() and note_end(): how much longer a call took because it was checked. The times
+  /// of calls do not contain that.
+  void note_check(const timed_call& call, double seconds) {
+    const own_float_environment own;
+    if (awaits_next()) check_s_ = seconds;
+    contexts_[std::size_t(call.context)].ended_s += seconds;
+    if (is_leader_) leader_.note_check(call.context, seconds);
+  }
+
   /// Leader only: creates the context's first plan.
   /// @param chosen the context's policy; null: native without timing, permanently, without memory
   /// @throws std::bad_alloc without any change, if `chosen` is not null
@@ -309,7 +321,8 @@ class lockstep {
   bool awaits_next() const { return awaited_slot_ >= 0; }
   void note_next(double now_s, dependence next) {
     timed_sample& mine = queue_[std::size_t(std::exchange(awaited_slot_, -1))];
-    if (last_counts(mine.role.of, next)) mine.next_s = now_s;
+    const double checked_s = std::exchange(check_s_, 0.0);
+    if (last_counts(mine.role.of, next)) mine.next_s = now_s - checked_s;
   }
 
   /// note_end() notes the end of a call on this rank. gap_s() is the time from the end of the call
@@ -426,6 +439,7 @@ class lockstep {
   bool any_waits_for_all_ = false;
   select::standing standing_ = select::standing::tuned;
   bool shares_clock_ = false;
+  double check_s_ = 0;     // of the call before, if it was checked
   int awaited_slot_ = -1;  // in the queue: a sample that ends with this rank's next call
   // The most recent contexts, because most loops of programs have few.
   std::array<std::uint32_t, 4> recent_numbers_{~0u, ~0u, ~0u, ~0u};
@@ -463,6 +477,7 @@ inline timed_call lockstep::eventful_call(int context) {
   const std::optional<std::int32_t> explored = s.take_exploration();
   timed_call call{.context = context, .arm = explored.value_or(s.incumbent)};
   const bool is_timed = s.calls >= s.next_timed;
+  call.checked = s.checks.take(s.calls, call.arm, s.id.number);
   if (explored || is_timed) {
     if (admit(context, explored.has_value())) {
       call.timed = true;
@@ -476,9 +491,11 @@ inline timed_call lockstep::eventful_call(int context) {
                         .watches_core = call.watches_core,
                         .beside_merge = outstanding() != merge_step::none});
     }
-    fingerprint_ = mix(fingerprint_, std::uint64_t(context) << 32 | std::uint32_t(call.arm) << 1 |
-                                         std::uint32_t(call.timed));
   }
+  if (explored || is_timed || call.checked)
+    fingerprint_ =
+        mix(fingerprint_, std::uint64_t(context) << 32 | std::uint32_t(call.arm) << 2 |
+                              std::uint32_t(call.checked) << 1 | std::uint32_t(call.timed));
   if (is_timed) s.schedule_timed();
   if (is_leader_ && explored) leader_.note_exploration(context, call.arm);
   s.end_eventful(call.arm);

@@ -88,6 +88,9 @@ struct epoch_plan {
   /// Calls start by asking all ranks for their size, and run the arm for that size. The policy says
   /// whether asking is useful; the leader decides.
   bool asks_size = false;
+  /// One of this many calls is checked; 0: none. Set by the leader, as the next member.
+  int check_stride = 0;
+  bool checks_first_calls = false;  ///< the first call of each arm is checked, too
 };
 
 /// The input of a plan.
