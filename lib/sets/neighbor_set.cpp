@@ -9,7 +9,7 @@
 #include "lib/runtime/setting_values.hpp"
 #include "lib/sets/function_sets.hpp"
 #include "lib/sets/neighbor_versions.hpp"
-#include "lib/tuner/verify.hpp"
+#include "lib/tuner/kept_call.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include "collectives/registry.hpp"
 #include "lib/files/files.hpp"
 #include "lib/runtime/process.hpp"
-#include "lib/tuner/verify.hpp"
+#include "lib/tuner/kept_call.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/select/belief/prior.hpp"
 #include "support/catch.hpp"
