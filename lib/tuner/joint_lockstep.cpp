@@ -7,6 +7,7 @@
 #include "railpass/base/settings.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <functional>
 #include <new>
@@ -78,29 +79,48 @@ int joint_lockstep::agree(std::span<std::uint64_t> words) {
   return reduce_to_all(words, "the agreement on shared memory", std::bit_and());
 }
 
-int joint_lockstep::find_largest(std::span<std::uint64_t> words) {
-  return reduce_to_all(words, "the size of the call",
+int joint_lockstep::find_largest(std::span<std::uint64_t> words, std::string_view doing) {
+  return reduce_to_all(words, doing,
                        [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
 }
 
+int joint_lockstep::add_up(std::span<std::uint64_t> words) {
+  return reduce_to_all(words, "the check of the result", std::plus());
+}
+
+// The words of `before` ranks before this rank are known. Each round sends them, with this rank's
+// own words or without, and so doubles their number, or doubles it and adds one: the binary digits
+// of the number of other ranks, from the first on. The words of each rank count once.
 template <class Combine>
 int joint_lockstep::reduce_to_all(std::span<std::uint64_t> words, std::string_view doing,
                                   const Combine& combine) {
-  const std::span mine = std::span(agreed_).first(words.size());
-  const std::span others = std::span(others_).first(words.size());
-  std::ranges::copy(words, mine.begin());
-  int code = MPI_SUCCESS;
-  for (int distance = 1; distance < num_ranks_ && code == MPI_SUCCESS; distance *= 2) {
+  const std::size_t size = words.size();
+  const std::span sent = std::span(sent_).first(size), arrived = std::span(arrived_).first(size);
+  agreed_words known{};  // of the ranks before
+  const auto add = [&](std::span<const std::uint64_t> more, std::span<std::uint64_t> to) {
+    std::ranges::transform(to, more, to.begin(), combine);
+  };
+  const auto others = unsigned(num_ranks_ - 1);
+  int before = 0, code = MPI_SUCCESS;
+  for (int digit = std::bit_width(others); digit-- > 0 && code == MPI_SUCCESS;) {
+    const bool with_own = (others >> digit & 1) != 0;
+    if (with_own) std::ranges::copy(words, sent.begin());
+    if (before > 0 && with_own) add(std::span(known).first(size), sent);
+    if (!with_own) std::copy_n(known.begin(), size, sent.begin());
+    const int distance = before + (with_own ? 1 : 0), from = wrap(rank_ - distance, num_ranks_);
     MPI_Request request = MPI_REQUEST_NULL;
-    const int from = wrap(rank_ - distance, num_ranks_);
-    code = start_receive(from, as_sent(others), request);
+    code = start_receive(from, as_sent(arrived), request);
     if (code == MPI_SUCCESS)
-      code = send_to(wrap(rank_ + distance, num_ranks_), as_sent(mine), doing);
+      code = send_to(wrap(rank_ + distance, num_ranks_), as_sent(sent), doing);
     if (code == MPI_SUCCESS) code = end_receive(from, request, doing);
-    std::ranges::transform(mine, others, mine.begin(), combine);
+    if (before > 0)
+      add(arrived, std::span(known).first(size));
+    else
+      std::ranges::copy(arrived, known.begin());
+    before += distance;
   }
   if (code != MPI_SUCCESS) leave_others();
-  std::ranges::copy(mine, words.begin());
+  if (before > 0) add(std::span(known).first(size), words);
   return code;
 }
 

@@ -93,8 +93,11 @@ class joint_lockstep {
   /// or another rank has left.
   int agree(std::span<std::uint64_t> words);
   static constexpr std::size_t most_agreed = 16;
-  /// Replaces words by the largest ones of all ranks. Otherwise like agree().
-  int find_largest(std::span<std::uint64_t> words);
+  /// Replaces words by the largest ones of all ranks. Otherwise like agree(). `doing`: for reports
+  /// of a rank that waits.
+  int find_largest(std::span<std::uint64_t> words, std::string_view doing);
+  /// Replaces words by their sums over all ranks, modulo 2^64. Otherwise like agree().
+  int add_up(std::span<std::uint64_t> words);
   /// See select::lockstep.
   bool asks_size(const select::context_id& of_all_sizes) {
     return guarded([&] { return steps_.asks_size(of_all_sizes); });
@@ -106,6 +109,12 @@ class joint_lockstep {
   /// Records a call that next_call() has chosen and that has run.
   void record(const select::timed_call& chosen, double started_s, double ended_s, bool gave_core,
               select::rank_role role);
+
+  /// Notes how much longer a call that next_call() has chosen took because it was checked; call
+  /// after record().
+  void note_check(const select::timed_call& chosen, double seconds) {
+    guarded([&] { steps_.note_check(chosen, seconds); });
+  }
 
   /// Call before begin_call() with its collective: the previous call's time may extend until now.
   [[gnu::hot]] void come_to(collective op) {
@@ -180,9 +189,7 @@ class joint_lockstep {
   // From rank 0 to all ranks, with a tag of its own, which messages of failed schedules do not
   // have. The words live until the messages have left, even after a failure.
   int hand_down(std::span<std::int32_t> words, std::string_view doing);
-  // Replaces the words by what `combine` makes of all ranks' words. By dissemination: each
-  // round doubles the number of ranks whose words a rank has. Words of some ranks count twice if
-  // the number of ranks is not a power of two.
+  // Replaces the words by what `combine`, in any order, makes of the words of all ranks.
   template <class Combine>
   int reduce_to_all(std::span<std::uint64_t> words, std::string_view doing, const Combine& combine);
   int send_to(int peer, std::span<std::int32_t> words, std::string_view doing);
@@ -218,7 +225,8 @@ class joint_lockstep {
   select::plan_message plan_{};  // the last first plan; MPI may write to it after a failure
   failure_words words_;
   select::tree_position tree_;
-  std::array<std::uint64_t, most_agreed> agreed_{}, others_{};
+  using agreed_words = std::array<std::uint64_t, most_agreed>;
+  agreed_words sent_{}, arrived_{};  // MPI may use both after a failure
   told_calls told_;
   std::string why_unlike_;
 };

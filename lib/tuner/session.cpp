@@ -147,7 +147,7 @@ int session::ask_size(const call& c, asked_size& all) {
   std::array<std::uint64_t, 2> largest{std::uint64_t(own_bytes_of(c, rank_, num_ranks_)),
                                        std::uint64_t(longest_block_of(c, num_ranks_))};
   const double began_s = process_.clock()();
-  const int failure = joint_.find_largest(largest);
+  const int failure = joint_.find_largest(largest, "the size of the call");
   all = {.bytes = std::int64_t(largest[0]),
          .longest_block = std::int64_t(largest[1]),
          .took_s = process_.clock()() - began_s};
