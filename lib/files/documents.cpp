@@ -7,6 +7,7 @@
 #include "lib/files/knowledge_fields.hpp"
 #include "lib/files/plan_fields.hpp"
 #include "lib/files/profile_fields.hpp"
+#include "lib/files/quarantine_fields.hpp"
 #include "lib/files/rails_fields.hpp"
 #include "lib/files/samples_fields.hpp"
 #include "lib/files/shipped_advisories.hpp"
@@ -82,6 +83,11 @@ knowledge::advisory_list read_advisories(const std::string& path) {
 }
 knowledge::advisory_list shipped_advisories() {
   return parse_advisories(text_of_shipped_advisories, "advisories.json");
+}
+
+std::string to_json(const knowledge::quarantined& q) { return document_of(q); }
+knowledge::quarantined parse_quarantine(std::string_view text, const std::string& name) {
+  return parse_document<knowledge::quarantined>(text, name);
 }
 
 }  // namespace railpass::internal::files

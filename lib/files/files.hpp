@@ -12,6 +12,7 @@
 #include "railpass/knowledge/advisories.hpp"
 #include "railpass/knowledge/collection.hpp"
 #include "railpass/knowledge/plan.hpp"
+#include "railpass/knowledge/quarantine.hpp"
 #include "railpass/select/statistics/dump.hpp"
 #include "railpass/transport/sampling.hpp"
 
@@ -76,6 +77,9 @@ knowledge::advisory_list parse_advisories(std::string_view text, const std::stri
 knowledge::advisory_list read_advisories(const std::string& path);
 /// The advisories of lib/files/advisories.json.
 knowledge::advisory_list shipped_advisories();
+
+std::string to_json(const knowledge::quarantined& q);
+knowledge::quarantined parse_quarantine(std::string_view text, const std::string& name);
 
 /// Facts that the output of another benchmark does not contain.
 struct import_facts {

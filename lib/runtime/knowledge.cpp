@@ -3,6 +3,7 @@
 
 #include "lib/files/files.hpp"
 #include "lib/runtime/own_thread.hpp"
+#include "lib/store/quarantine.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/float_environment.hpp"
@@ -98,6 +99,53 @@ std::vector<knowledge::experience> read_knowledge(const std::string& setting,
     problems.push_back("knowledge of earlier runs is not used: " + std::string(problem.what()));
   }
   return {};
+}
+
+std::vector<knowledge::quarantined> read_quarantine(const std::string& setting,
+                                                    const std::string& mpi_library,
+                                                    std::vector<std::string>& problems) {
+  std::vector<knowledge::quarantined> records;
+  if (setting == "off") return records;
+  try {
+    const store::locations from = store::locations_of(setting);
+    auto found = in_time<store::quarantine_contents>(
+        patience_s, [=] { return store::quarantine(from, mpi_library); });
+    if (!found) {
+      problems.emplace_back(
+          "algorithms in quarantine are not avoided: reading takes more than 50 ms");
+      return records;
+    }
+    for (std::string& problem : found->problems) problems.push_back(std::move(problem));
+    for (store::quarantine_file& file : found->files)
+      if (file.counts) records.push_back(std::move(file.record));
+  } catch (const error& problem) {
+    problems.push_back("algorithms in quarantine are not avoided: " + std::string(problem.what()));
+  }
+  return records;
+}
+
+std::string keep_quarantine(const std::string& setting, const knowledge::quarantined& q,
+                            bool withdraws) {
+  if (setting == "off") return {};
+  const std::string failed = "the quarantine of " + q.algorithm + " is not kept: ";
+  try {
+    const auto problem = in_time<std::string>(
+        patience_s, [own = store::locations_of(setting).own, q, withdraws]() -> std::string {
+          try {
+            if (withdraws)
+              store::withdraw(own, q);
+            else
+              store::add(own, q);
+            return {};
+          } catch (const std::exception& e) {
+            return e.what();
+          }
+        });
+    if (!problem) return failed + "writing takes more than 50 ms";
+    return problem->empty() ? "" : failed + *problem;
+  } catch (const error& e) {
+    return failed + e.what();
+  }
 }
 
 std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine,

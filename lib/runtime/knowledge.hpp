@@ -7,6 +7,7 @@
 
 #include "lib/store/store.hpp"
 #include "railpass/knowledge/experience.hpp"
+#include "railpass/knowledge/quarantine.hpp"
 #include "railpass/knowledge/stakes.hpp"
 
 #include <mpi.h>
@@ -38,6 +39,16 @@ bool is_worth_keeping(std::int64_t calls, double time_s);
 std::vector<knowledge::experience> read_knowledge(const std::string& setting,
                                                   const fingerprint& here,
                                                   std::vector<std::string>& problems);
+
+/// The algorithms in quarantine for this MPI library; empty if `setting` is "off". Appends a
+/// sentence to `problems` for each problem. Local; throws std::bad_alloc.
+std::vector<knowledge::quarantined> read_quarantine(const std::string& setting,
+                                                    const std::string& mpi_library,
+                                                    std::vector<std::string>& problems);
+/// Adds a record to the user's store, or withdraws it. Waits for the file system within the
+/// patience. Returns a sentence about a problem, or nothing. Local; throws std::bad_alloc.
+std::string keep_quarantine(const std::string& setting, const knowledge::quarantined& q,
+                            bool withdraws);
 
 /// Sends rank 0's stakes and knowledge to all ranks of `comm`: at most 64 KiB, the most useful
 /// contexts first. Collective; returns this rank's knowledge, which on rank 0 is `mine`.

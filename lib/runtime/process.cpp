@@ -17,6 +17,7 @@
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/select/statistics/freed.hpp"
 #include "railpass/select/statistics/summary.hpp"
+#include "railpass/version.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -157,6 +158,10 @@ process::process(std::vector<std::string>& problems, environment_settings read)
   // Contexts contain the ranks per host, so the number of hosts is not a mark of the machine here.
   if (world_rank_ == 0 && values_.enable)
     known_ = read_knowledge(values_.knowledge, files::this_machine(1, mpi_library_), problems);
+  if (world_rank_ == 0 && values_.enable)
+    for (const knowledge::quarantined& q : read_quarantine(
+             values_.knowledge, files::this_machine(1, mpi_library_).mpi_library, problems))
+      exclusions_.add({.what = find_algorithm(*find_collective(q.collective), q.algorithm)});
   if (world_rank_ == 0) kept_.tidy();
 
   if (!values_.trace.empty()) {
@@ -508,6 +513,19 @@ void process::say_known_faults(collective op, const select::excludable_call& c) 
     }
     for (const std::string& text : here) record(text);
   } catch (const std::bad_alloc&) {  // the records are lost
+  }
+}
+
+void process::quarantine(knowledge::quarantined q, bool withdraws) {
+  const own_float_environment own;
+  try {
+    q.mpi_library = files::this_machine(1, mpi_library_).mpi_library;
+    q.railpass_version = RAILPASS_VERSION;
+    q.found_at = files::utc_now();
+    if (const std::string problem = keep_quarantine(values_.knowledge, q, withdraws);
+        !problem.empty())
+      warn(problem);
+  } catch (const std::bad_alloc&) {  // later runs may meet the fault again
   }
 }
 

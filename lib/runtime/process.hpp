@@ -14,6 +14,7 @@
 #include "railpass/knowledge/advisories.hpp"
 #include "railpass/knowledge/near.hpp"
 #include "railpass/knowledge/plan.hpp"
+#include "railpass/knowledge/quarantine.hpp"
 #include "railpass/knowledge/recall.hpp"
 #include "railpass/select/lockstep/account.hpp"
 #include "railpass/select/lockstep/exclusions.hpp"
@@ -115,6 +116,9 @@ class process {
   void exclude(const select::exclusion& e);
   /// Records the known faults that calls of the MPI library's own collective may meet, once each.
   void say_known_faults(collective op, const select::excludable_call& c);
+  /// Keeps the record of a wrong result for later runs, or withdraws what this run has kept. Fills
+  /// in MPI library, version and time. Local.
+  void quarantine(knowledge::quarantined q, bool withdraws);
   /// Gives all ranks the exclusions of all. Collective over MPI_COMM_WORLD, before any call, if all
   /// ranks run railpass.
   void share_exclusions();

@@ -9,6 +9,7 @@
 #include "lib/files/knowledge_fields.hpp"
 #include "lib/files/plan_fields.hpp"
 #include "lib/files/profile_fields.hpp"
+#include "lib/files/quarantine_fields.hpp"
 #include "lib/files/rails_fields.hpp"
 #include "lib/files/samples_fields.hpp"
 #include "lib/files/schema.hpp"
@@ -60,6 +61,7 @@ TEST_CASE("schemas are those of the fields") {
   check_schema<knowledge::advisory_list>();
   check_schema<knowledge::collection>();
   check_schema<knowledge::plan>();
+  check_schema<knowledge::quarantined>();
   check_schema<profile>();
   check_schema<transport::rails_measurement>();
   check_schema<sample_set>();
