@@ -444,7 +444,10 @@ int sent_blocks(const call& c, const calling_rank& at, std::vector<user_block>& 
   }
   const holding held = input_of(c, at.rank);
   if (held == holding::nothing) return MPI_SUCCESS;
-  return blocks_of(c.send, held == holding::all_blocks, at, blocks);
+  if (!c.send.in_place()) return blocks_of(c.send, held == holding::all_blocks, at, blocks);
+  if (const int failure = blocks_of(c.receive, true, at, blocks)) return failure;
+  if (held == holding::own_block) blocks = {blocks[std::size_t(at.rank)]};
+  return MPI_SUCCESS;
 }
 
 std::size_t packed_bytes(const std::vector<user_block>& blocks) {

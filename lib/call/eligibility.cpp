@@ -245,6 +245,8 @@ bool names_only_predefined(const call& c, int rank) {
           is_predefined(c.receive.type));
 }
 
+bool is_integer(MPI_Datatype type) { return kind_of(type) == kind_of_type::integer; }
+
 bool is_defined(MPI_Op op, MPI_Datatype type) {
   return !is_builtin(op) || (kinds_for(op) & unsigned(kind_of(type))) != 0;
 }

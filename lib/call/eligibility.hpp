@@ -48,6 +48,9 @@ bool is_defined(MPI_Op op, MPI_Datatype type);
 /// Whether the operation is predefined by MPI, or null.
 bool is_builtin(MPI_Op op);
 
+/// Whether the type is one of MPI's integers. Local.
+bool is_integer(MPI_Datatype type);
+
 /// Whether only predefined types and operations define the call on this rank: no handle that may be
 /// freed and reused. The call must be eligible. Local.
 bool names_only_predefined(const call& c, int rank);

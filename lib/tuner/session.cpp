@@ -4,6 +4,7 @@
 #include "lib/call/eligibility.hpp"
 #include "lib/call/inside.hpp"
 #include "lib/runtime/process.hpp"
+#include "lib/tuner/checked_call.hpp"
 #include "lib/tuner/verify.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/base/hash.hpp"
@@ -186,7 +187,8 @@ std::int64_t session::bytes_to_expect(const call& c) const {
 }
 
 bool session::is_watched(const select::timed_call& chosen) const {
-  return chosen.timed || chosen.notes_end || overhead_timing::now() || process_.tracing();
+  return chosen.timed || chosen.notes_end || chosen.checked || overhead_timing::now() ||
+         process_.tracing();
 }
 
 [[gnu::hot]] int session::run_again(call& c, recent_call& known) {
@@ -256,6 +258,12 @@ void session::prepare_timed(recent_call& known, const call& c, const arm& a) {
 
 int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen,
                          const asked_size* asked) {
+  return chosen.checked && kind_of_check(c) != check_kind::none ? run_checked(c, a, chosen, asked)
+                                                                : run_timed(c, a, chosen, asked);
+}
+
+int session::run_timed(const call& c, const arm& a, const select::timed_call& chosen,
+                       const asked_size* asked) {
   // The time of an arm's first call excludes building its schedule. A short call is timed in the
   // form in which it runs after convergence.
   recent_call known;

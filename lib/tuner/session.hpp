@@ -20,10 +20,14 @@
 #include "lib/tuner/plan_table.hpp"
 #include "lib/tuner/recent_calls.hpp"
 #include "lib/tuner/tuned_contexts.hpp"
+#include "railpass/knowledge/quarantine.hpp"
 #include "railpass/options.hpp"
 #include "railpass/schedule/nodes.hpp"
 #include "railpass/select/lockstep/exclusions.hpp"
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,6 +41,7 @@ struct settings;
 
 namespace railpass::internal {
 
+class checked_call;
 class process;
 
 class session final : slot_tenant {
@@ -172,9 +177,45 @@ class session final : slot_tenant {
   [[gnu::noinline]] int run_sized(const call& c, select::context_key key);
   int run_chosen(const select::context_key& key, const select::context_id& id, const call& c,
                  const asked_size* asked);
-  // Measures the time of the call, or when the call ended.
+  // Runs a call that is checked, or of which a time is measured.
   [[gnu::noinline]] int run_watched(const call& c, const arm& a, const select::timed_call& chosen,
                                     const asked_size* asked);
+  // Measures the time of the call, or when the call ended.
+  int run_timed(const call& c, const arm& a, const select::timed_call& chosen,
+                const asked_size* asked);
+  // Also checks the result: collective. On all ranks in the same call.
+  int run_checked(const call& c, const arm& a, const select::timed_call& chosen,
+                  const asked_size* asked);
+  int add_up(checked_call& check);
+  // Judges the first run; if its result is wrong, runs other arms, until it is clear which results
+  // are right. Collective. `code` and the result: MPI error codes.
+  int judge(const call& c, checked_call& check, int code);
+  // The first arm of another algorithm that may run the call; null: there is none.
+  const arm* another_arm(const call& c, std::span<const arm* const> before) const;
+  // Which arms gave wrong results.
+  struct verdict {
+    std::span<const arm* const> arms{};
+    const arm* reference = nullptr;  // gave the right result; null: unknown
+    int first_run = 0;               // of the first of the arms
+  };
+  // A wrong result of an arm, on the lowest rank that had one.
+  struct wrong_result {
+    static constexpr std::size_t most_name = 64;
+    using word_array = std::array<std::uint64_t, 2 + most_name / sizeof(std::uint64_t)>;
+    collective of = collective::broadcast;
+    const arm* by = nullptr;
+    int rank = -1;  // -1: unknown
+    std::uint64_t first_byte = 0, bytes = 0;
+    std::array<char, most_name + 1> host{};
+    bool is_kept = false;  // for later runs
+  };
+  // Collective; false after a failure.
+  bool find_wrong_rank(checked_call& check, int run, wrong_result& where);
+  // No later call uses the arm, unless other arms gave wrong results on the same host. Collective.
+  void blame(const call& c, checked_call& check, const verdict& v);
+  std::string tell(const call& c, const wrong_result& w, const verdict& v) const;
+  static std::string place_of(const wrong_result& w);
+  knowledge::quarantined record_of(const call& c, const wrong_result& w) const;
   // The size for predictions; from this rank's own data if the size is not known to all ranks.
   std::int64_t bytes_to_expect(const call& c) const;
   void watch_own_time(const select::timed_call& chosen, double seconds);
@@ -232,6 +273,7 @@ class session final : slot_tenant {
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
   static void tell_wait(void* self, std::span<const awaited_peer> peers, double waited_s);
 
+  static constexpr std::size_t most_wrong_results = 8;
   static constexpr std::int64_t first_calls_without_memory = 1000;
   // For longer calls, the cost of determining everything again per call is negligible.
   static constexpr std::int64_t short_message_bytes = 16 * 1024;
@@ -251,7 +293,8 @@ class session final : slot_tenant {
   std::unique_ptr<plan_table> plan_;  // null: the session learns
   tuned_contexts joint_;
   int rank_ = 0, num_ranks_ = 1;
-  select::exclusions exclusions_;  // equal on all ranks
+  select::exclusions exclusions_;            // equal on all ranks
+  std::vector<wrong_result> wrong_results_;  // so far, as all ranks know them
   node_order nodes_;
   node_order caches_;                                            // of one node
   std::shared_ptr<placement> room_for_nodes_, room_for_caches_;  // until nodes and caches are known

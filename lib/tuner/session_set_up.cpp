@@ -49,6 +49,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   if (!native) native = b.take_resources(made->joint_, std::cref(wants_memory));
   if (native) return {nullptr, native->error_code, native->postponed};
   made->joint_.measure_together(b.agreed.same_clock());
+  made->joint_.steps().check(values.checks);
   made->times_pinned_ = b.agreed.all(agreement::says_worth) && !made->plan_;
   made->one_thread_ = b.agreed.all(agreement::one_thread);
   made->begin_in_memory(b.slot());
@@ -107,6 +108,7 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
   if (values.gpu != "stage" && values.gpu != "native")
     throw error("RAILPASS_GPU='" + values.gpu + "': expected stage or native");
   room_for_regions_.reserve(std::size_t(num_ranks));
+  wrong_results_.reserve(most_wrong_results);
   joint_.accompany([this] { return !over_rails_ || keep_rails_on(); });
 }
 

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/tuner/checked_call.hpp"
+
+#include "lib/call/eligibility.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace railpass::internal {
+
+namespace {
+
+bool is_sum_of_integers(const call& c) {
+  return c.is_reduction() && c.operation == MPI_SUM && is_integer(c.receive.type);
+}
+
+lawful_call lawful(const call& c, const calling_rank& at) {
+  lawful_call l{.what = describe(c.op).what,
+                .rank = at.rank,
+                .num_ranks = at.num_ranks,
+                .root = c.root,
+                .width = is_sum_of_integers(c) ? std::size_t(c.element_bytes) : 0,
+                .own_block_stays = c.receive.in_place()};
+  if (l.what == promise::reduce_to_blocks)
+    for (int i = 0; i < at.rank; ++i)
+      l.first_element += std::uint64_t(c.receive.counts ? c.receive.counts[i] : c.receive.count);
+  return l;
+}
+
+}  // namespace
+
+check_kind kind_of_check(const call& c) {
+  if (describe(c.op).what == promise::all_arrive) return check_kind::none;
+  if (!c.is_reduction()) return check_kind::law;
+  if (!is_builtin(c.operation)) return check_kind::none;
+  return is_sum_of_integers(c) ? check_kind::law : check_kind::repetition;
+}
+
+checked_call::checked_call(const call& c, const calling_rank& at, std::int64_t most_bytes)
+    : call_(c),
+      at_(at),
+      kind_(kind_of_check(c)),
+      most_bytes_(most_bytes),
+      able_(most_bytes > 0),
+      kept_(c, at),
+      lawful_(lawful(c, at)) {}
+
+template <class Work>
+void checked_call::attempt(const Work& work) {
+  if (!able_) return;
+  try {
+    able_ = work() == MPI_SUCCESS;
+  } catch (const std::exception&) {  // no memory
+    able_ = false;
+  }
+}
+
+void checked_call::begin() {
+  attempt([&] {
+    std::size_t result = 0;
+    if (const int failure = kept_.result_bytes(result)) return failure;
+    if (const int failure = sent_blocks(call_, at_, blocks_)) return failure;
+    const std::size_t input = packed_bytes(blocks_);
+    const std::size_t copies = kind_ == check_kind::law ? input : 2 * input + most_runs * result;
+    if (copies > std::size_t(most_bytes_)) return int(MPI_ERR_NO_MEM);
+    if (const int failure = kept_.keep_input()) return failure;
+    if (kind_ == check_kind::law) return add_terms(true);
+    for (std::vector<std::byte>& r : results_) r.reserve(result);
+    return int(MPI_SUCCESS);
+  });
+}
+
+void checked_call::note_run(int code) {
+  able_ = able_ && code == MPI_SUCCESS;
+  const int run = runs_++;
+  attempt([&] {
+    return kind_ == check_kind::law ? add_terms(false)
+                                    : kept_.keep_result(results_[std::size_t(run)]);
+  });
+}
+
+void checked_call::prepare_next_run() {
+  attempt([&] {
+    if (kind_ == check_kind::law)
+      if (const int failure = kept_.keep_result(results_[std::size_t(runs_ - 1)])) return failure;
+    return kept_.restore_input();
+  });
+}
+
+void checked_call::sum_magnitudes() {
+  const int code = kept_.sum_magnitudes();
+  able_ = able_ && code == MPI_SUCCESS;
+}
+
+int checked_call::spans_of(const std::vector<user_block>& blocks) {
+  spans_.clear();
+  bool packed = true;
+  for (const user_block& b : blocks) packed = packed && b.is_packed();
+  if (!packed)
+    if (const int failure = pack_blocks(blocks, packed_)) return failure;
+  std::size_t at = 0;
+  for (const user_block& b : blocks) {
+    const auto bytes = std::size_t(b.bytes());
+    const std::byte* const memory = packed ? b.memory : packed_.data() + at;
+    spans_.push_back(bytes == 0 ? std::span<const std::byte>() : std::span(memory, bytes));
+    at += bytes;
+  }
+  return MPI_SUCCESS;
+}
+
+int checked_call::add_terms(bool of_input) {
+  if (of_input) {
+    if (const int failure = sent_blocks(call_, at_, blocks_)) return failure;
+    if (const int failure = spans_of(blocks_)) return failure;
+    add_input(input_, lawful_, spans_);
+    return MPI_SUCCESS;
+  }
+  if (const int failure = result_blocks(call_, at_, false, blocks_)) return failure;
+  if (const int failure = spans_of(blocks_)) return failure;
+  terms_ = input_;
+  subtract_result(terms_, lawful_, spans_);
+  return MPI_SUCCESS;
+}
+
+bool checked_call::is_different(int a, int b) {
+  bool alike = true;
+  attempt([&] { return kept_.compare(results_[std::size_t(a)], results_[std::size_t(b)], alike); });
+  return !alike;
+}
+
+auto checked_call::words() -> word_array {
+  word_array own{};
+  if (kind_ == check_kind::law) {
+    own[moved] = terms_.moved;
+    own[lengths] = terms_.lengths;
+    for (std::size_t i = 0; i < weighted_sums::number; ++i) own[sums + i] = terms_.sums.of[i];
+  } else {
+    for (int b = 1; b < runs_; ++b)
+      for (int a = 0; a < b; ++a) own[pair(a, b)] = is_different(a, b) ? 1 : 0;
+  }
+  own[unable] = able_ ? 0 : 1;
+  return own;
+}
+
+bool checked_call::holds() const {
+  law_terms terms{.moved = all_[moved]};
+  for (std::size_t i = 0; i < weighted_sums::number; ++i) terms.sums.of[i] = all_[sums + i];
+  return terms.hold(lawful_.width);
+}
+
+checked_call::difference checked_call::from_last(int run) {
+  difference d;
+  attempt([&] {
+    std::vector<std::byte>& last = results_[std::size_t(runs_ - 1)];
+    if (const int failure = kept_.keep_result(last)) return failure;
+    const std::vector<std::byte>& other = results_[std::size_t(run)];
+    bool alike = true;
+    if (const int failure = kept_.compare(other, last, alike)) return failure;
+    for (std::size_t i = 0; !alike && i < std::min(last.size(), other.size()); ++i)
+      if (last[i] != other[i] && d.bytes++ == 0) d.first_byte = i;
+    return int(MPI_SUCCESS);
+  });
+  return d;
+}
+
+}  // namespace railpass::internal

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// This rank's part of a checked call: copies of its input and results, and the words by which all
+// ranks learn in one small reduction whether the result is right. Laws (lib/buffers/laws.hpp) judge
+// one run alone: of calls that move data, and of sums of integers. All other reductions run again
+// with another arm, and their results are compared. Which arms run, and what follows, is in
+// session_checks.cpp.
+#pragma once
+
+#include "lib/buffers/laws.hpp"
+#include "lib/tuner/kept_call.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace railpass::internal {
+
+/// How the result of a call is checked.
+enum class check_kind { none, law, repetition };
+
+/// Equal on all ranks. Operations of the user are not checked: they need not be associative.
+check_kind kind_of_check(const call& c);
+
+/// Local, except sum_magnitudes(). Runs are numbered from 0. A rank without memory for copies, or
+/// whose run has failed, says so in its words: then no rank judges the call.
+class checked_call {
+ public:
+  static constexpr int most_runs = 3;
+
+  /// @param c must live as long as this object
+  /// @param most_bytes limit of this rank's copies; 0: this rank cannot read its buffers
+  checked_call(const call& c, const calling_rank& at, std::int64_t most_bytes);
+
+  check_kind kind() const { return kind_; }
+  int runs() const { return runs_; }
+  /// Before the first run.
+  void begin();
+  /// After a run that returned this MPI error code.
+  void note_run(int code);
+  /// After note_run(), before the next run.
+  void prepare_next_run();
+  /// Before the second run is compared. Collective.
+  void sum_magnitudes();
+
+  /// The words of this rank, for the runs so far.
+  using word_array = std::array<std::uint64_t, 10>;
+  word_array words();
+  /// Takes over the sums of the words of all ranks. They judge the last run.
+  void take(const word_array& of_all) { all_ = of_all; }
+
+  /// Whether all ranks can judge the call.
+  bool can_judge() const { return all_[unable] == 0 && all_[lengths] == 0; }
+  /// Whether the last run's result fulfils its law.
+  bool holds() const;
+  /// Whether the results of two runs, a < b, differ on any rank.
+  bool differ(int a, int b) const { return all_[pair(a, b)] != 0; }
+
+  /// Where this rank's result of an earlier run differs from that of the last run.
+  struct difference {
+    std::size_t first_byte = 0, bytes = 0;  ///< of the packed result; bytes is 0 without difference
+  };
+  difference from_last(int run);
+
+ private:
+  enum word : std::size_t { moved, lengths, sums, unable = sums + weighted_sums::number, pairs };
+  static constexpr std::size_t pair(int a, int b) {
+    return std::size_t(pairs) + std::size_t(a + b - 1);
+  }
+  // Does work that may fail; afterwards this rank may be unable to judge.
+  template <class Work>
+  void attempt(const Work& work);
+  int spans_of(const std::vector<user_block>& blocks);
+  int add_terms(bool of_input);
+  bool is_different(int a, int b);
+
+  const call& call_;
+  const calling_rank at_;
+  const check_kind kind_;
+  const std::int64_t most_bytes_;
+  bool able_;
+  kept_call kept_;
+  lawful_call lawful_;
+  law_terms input_, terms_;
+  std::array<std::vector<std::byte>, most_runs> results_;
+  int runs_ = 0;
+  word_array all_{};
+  std::vector<user_block> blocks_;
+  std::vector<std::byte> packed_;
+  std::vector<std::span<const std::byte>> spans_;
+};
+
+}  // namespace railpass::internal
