@@ -43,7 +43,7 @@ void say(const std::vector<std::string>& problems) {
 int list(const options& o) {
   const store::quarantine_contents found = store::quarantine(o.locations(), {});
   ordered_json list = ordered_json::array();
-  report::table lines({"algorithm", "MPI library", "found", "ranks", "size", "what differed"}, 1);
+  report::table lines({"algorithm", "MPI library", "found", "ranks", "size", "difference"}, 1);
   for (const store::quarantine_file& file : found.files) {
     const knowledge::quarantined& q = file.record;
     list.push_back({{"collective", q.collective},

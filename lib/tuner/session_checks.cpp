@@ -161,8 +161,9 @@ knowledge::quarantined session::record_of(const call& c, const wrong_result& w) 
 
 std::string session::place_of(const wrong_result& w) {
   if (w.rank < 0) return {};
-  return std::to_string(w.bytes) + " wrong bytes, from byte " + std::to_string(w.first_byte) +
-         " on, on rank " + std::to_string(w.rank) + " on host " + w.host.data();
+  return std::to_string(w.bytes) + (w.bytes == 1 ? " wrong byte" : " wrong bytes") +
+         ", from byte " + std::to_string(w.first_byte) + " on, on rank " + std::to_string(w.rank) +
+         " on host " + w.host.data();
 }
 
 // On rank 0.

@@ -12,7 +12,7 @@ RECORD = {"format": "railpass quarantine", "version": 1, "mpi_library": "Some MP
           "railpass_version": "0.2.0", "found_at": "2026-01-31T12:00:00Z",
           "collective": "all_reduce", "algorithm": "ring", "variant": "ring", "num_ranks": 4,
           "ranks_per_node": 2, "bytes": 4096, "elements": "MPI_INT",
-          "difference": "1 wrong bytes, from byte 0 on, on rank 2 on host n1"}
+          "difference": "1 wrong byte, from byte 0 on, on rank 2 on host n1"}
 
 
 class Quarantine(ProgramTest):

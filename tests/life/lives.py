@@ -93,7 +93,8 @@ class Launch:
                 ("CONTEXTS", 0.15, ("1", "3")), ("MIN_BYTES", 0.1, ("8", "1KiB")),
                 ("SCRATCH_LIMIT", 0.1, ("0", "4KiB")), ("REPRODUCIBLE", 0.1, ("1",)),
                 ("VERIFY", 0.1, ("1",)), ("SUMMARY", 0.3, ("1",)), ("SEED", 0.3, ("7",)),
-                ("COLLECTIVES", 0.1, ("barrier,all_reduce", "broadcast,gatherv,scan"))):
+                ("COLLECTIVES", 0.1, ("barrier,all_reduce", "broadcast,gatherv,scan")),
+                ("CHECKS", 0.3, ("0", "1000000"))):
             value = draw.choice(values)
             if draw.random() < chance:
                 self.settings[name] = value

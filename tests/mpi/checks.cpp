@@ -261,7 +261,7 @@ TEST_CASE("a wrong result of the MPI library is reported, and native stays") {
   CAPTURE(log.texts);
   if (world.rank() == 0)
     CHECK(std::ranges::any_of(log.texts, [](const std::string& text) {
-      return text.find("the result of native is wrong (1 wrong bytes, from byte 0 on, on rank 1") !=
+      return text.find("the result of native is wrong (1 wrong byte, from byte 0 on, on rank 1") !=
                  text.npos &&
              text.find("only a site's file may quarantine") != text.npos;
     }));
