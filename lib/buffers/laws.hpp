@@ -118,7 +118,7 @@ inline weighted_sums weight_in_prefixes(int rank, int num_ranks, bool exclusive)
   return all;
 }
 
-/// What one rank adds to the reduction of a check. After the reduction each member is the sum over
+/// The terms that one rank adds to the reduction of a check. After that each member is the sum over
 /// all ranks, and all ranks know the same.
 struct law_terms {
   std::uint64_t moved = 0;    ///< zero: all data arrived

@@ -58,7 +58,7 @@ class checked_call {
   /// Whether the results of two runs, a < b, differ on any rank.
   bool differ(int a, int b) const { return all_[pair(a, b)] != 0; }
 
-  /// Where this rank's result of an earlier run differs from that of the last run.
+  /// The difference of this rank's results of an earlier run and of the last run.
   struct difference {
     std::size_t first_byte = 0, bytes = 0;  ///< of the packed result; bytes is 0 without difference
   };

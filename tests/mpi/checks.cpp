@@ -59,6 +59,13 @@ std::vector<int> numbers(int count, int first) {
   return n;
 }
 
+// What the log says of wrong results; it also names known faults of the MPI library.
+std::vector<std::string> alarms(const records& log) {
+  std::vector<std::string> found = log.texts;
+  std::erase_if(found, [](const std::string& text) { return text.starts_with("known fault:"); });
+  return found;
+}
+
 // A communicator on which every call is checked.
 void check_all(MPI_Comm comm, const char* policy = "round_robin") {
   mpi::configure(comm, "checks", "1000000");
@@ -155,7 +162,7 @@ TEST_CASE("right results are not called wrong, whatever the call") {
     mpi::barrier(world);
   }
   CHECK(right);
-  CHECK(log.texts == std::vector<std::string>{});
+  CHECK(alarms(log) == std::vector<std::string>{});
   CHECK(process::get()->exclusions().empty());
 }
 
@@ -173,7 +180,7 @@ TEST_CASE("data with holes are checked") {
     CHECK(data[19] == (world.rank() == 0 ? call : -1));
   }
   MPI_Type_free(&every_other);
-  CHECK(log.texts == std::vector<std::string>{});
+  CHECK(alarms(log) == std::vector<std::string>{});
 }
 
 namespace {
