@@ -33,10 +33,10 @@ inline void visit(auto& v, is<knowledge::advisory> auto& a) {
   visit_if(a.from_hosts > 1, v, {"from_hosts", "missing: 1"}, a.from_hosts, one_or_more);
   v({"to_hosts", "missing: no limit"}, a.to_hosts, one_or_more);
   v({"condition", "a further condition that railpass cannot check"}, a.condition, nonempty);
-  v({"effect", "the harm, as the report tells it"}, a.effect, nonempty);
+  v({"effect", "the fault, such as: crashes"}, a.effect, nonempty);
   visit_if(!a.settings.empty(), v, {"settings", "environment variables that help"}, a.settings);
   v({"avoid",
-     "native or an algorithm of railpass that these calls must not use; only in a site's file"},
+     "native, or an algorithm of railpass, that calls must not use; only in a site's file"},
     a.avoid, nonempty);
   v({"link", "the report of the fault"}, a.link, nonempty);
 }

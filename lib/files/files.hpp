@@ -9,7 +9,6 @@
 #include "lib/files/input.hpp"
 #include "models/profile.hpp"
 #include "models/samples.hpp"
-#include "railpass/knowledge/advisories.hpp"
 #include "railpass/knowledge/collection.hpp"
 #include "railpass/knowledge/plan.hpp"
 #include "railpass/knowledge/quarantine.hpp"
@@ -19,6 +18,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+
+namespace railpass::knowledge {
+struct advisory_list;  // advisories.hpp
+}
 
 namespace railpass::internal::files {
 

@@ -237,6 +237,23 @@ class Preloaded(unittest.TestCase):
                    f'export RAILPASS_FIRST_CALL=off; exec {program}']
         self.assertEqual(self.start(*differs, preload=(PRELOAD,), **always).stdout, plain)
 
+    def test_a_site_that_forbids_native(self):
+        """From the first call on no rank runs it, though one rank's host lacks the site's file."""
+        site, dump = self.path("advisories.json"), self.path("forbidden.json")
+        with open(site, "w", encoding="utf-8") as file:
+            json.dump({"format": "railpass advisories", "version": 1, "advisories": [
+                {"library": {"openmpi": "Open MPI", "mpich": "MPICH"}[FAMILY], "collective": "broadcast",
+                 "effect": "is wrong", "avoid": "native", "link": "https://example.org/1"}]}, file)
+        program = self.program("long_calls.c")
+        rank_1_has_it = ["sh", "-c", f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 1 ] && '
+                         f'export RAILPASS_ADVISORIES={site}; exec {program} broadcast 5']
+        done = self.start(*rank_1_has_it, preload=(PRELOAD,), RAILPASS_ALL_RANKS="on", RAILPASS_STATS=dump)
+        self.assertEqual((done.stdout, done.stderr), ("0 wrong\n", ""))
+        with open(dump, encoding="utf-8") as file:
+            arms = self.arms_in(json.load(file), "broadcast")
+        self.assertEqual(sum(arms.values()), 5)
+        self.assertNotIn("native", arms)
+
     @staticmethod
     def arms_in(dump, collective):
         """The calls of its arms since their communicators are tuned."""

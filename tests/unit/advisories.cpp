@@ -88,6 +88,7 @@ TEST_CASE("A fault concerns the calls that it names") {
   CHECK(may_meet(a, 3, 2));
   CHECK_FALSE(may_meet(a, 2, 2));
   CHECK_FALSE(concerns({.library = "MPICH"}, collective::reduce, c));
+  CHECK_FALSE(concerns({.collective = "reduce", .condition = "in place"}, collective::reduce, c));
 }
 
 TEST_CASE("A fault of single algorithms concerns these algorithms alone") {

@@ -131,10 +131,11 @@ inline std::optional<select::exclusion> exclusion_of(const advisory& a) {
   return exclusion_of(a, *find_algorithm(*find_collective(*a.collective), *a.avoid));
 }
 
-/// Whether a call of the MPI library's own collective may meet the fault. Advisories on single
-/// algorithms do not count, as nobody knows which algorithm the library chooses.
+/// Whether a call of the MPI library's own collective meets the fault, as far as railpass can tell.
+/// Advisories on single algorithms do not count, as nobody knows which algorithm the library
+/// chooses, nor do conditions that nobody checks.
 inline bool concerns(const advisory& a, collective op, const select::excludable_call& c) {
-  return a.collective == name_of(op) && a.algorithms.empty() &&
+  return a.collective == name_of(op) && a.algorithms.empty() && !a.condition &&
          select::excludes(exclusion_of(a, *find_algorithm(op, "native")),
                           *find_algorithm(op, "native"), c);
 }
