@@ -6,6 +6,7 @@
 #include "lib/report/knowledge_page.hpp"
 #include "lib/report/knowledge_tables.hpp"
 #include "lib/report/table.hpp"
+#include "lib/report/upgrade_tables.hpp"
 #include "lib/store/sources.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/base/printable.hpp"
@@ -32,6 +33,7 @@ struct options {
   double window_percent = 10;
   std::vector<std::string> inputs;
   std::vector<int> ranks;
+  bool all = false;
   json_output json;
 
   store::locations locations() const {
@@ -209,6 +211,39 @@ int show(const options& o) {
   return succeeded;
 }
 
+int compare(const options& o) {
+  const filter wanted(o);
+  std::vector<knowledge::stored_run> runs;
+  std::set<std::vector<std::string>> known;
+  std::vector<std::string> problems;
+  for (auto& [location, found] : everything(o.locations())) {
+    problems.insert(problems.end(), found.problems.begin(), found.problems.end());
+    for (store::machine_contents& m : found.machines)
+      for (knowledge::stored_run& r : m.runs) {
+        if (!known.insert(r.ids).second) continue;
+        r.run.contexts = wanted.of(r.run.contexts);
+        runs.push_back(std::move(r));
+      }
+  }
+  ordered_json list = ordered_json::array();
+  std::string text;
+  for (const knowledge::upgrade& u : knowledge::upgrades_of(runs)) {
+    list.push_back(report::to_json(u));
+    text += report::title_of(u) + '\n';
+    if (const report::table lines = report::table_of(u, o.all); !lines.empty())
+      text += screen().printed(lines, report::text_of(u.machine)) + '\n';
+    text += report::rest_of(u, o.all) + "\n\n";
+  }
+  if (o.json.text()) {
+    say(problems);
+    screen().words() << (text.empty() ? "No machine of which runs are known has changed its MPI "
+                                        "library, kernel or drivers.\n"
+                                      : text);
+  }
+  o.json.write(ordered_json{{"machines", list}, {"problems", problems}});
+  return succeeded;
+}
+
 void bring_together(const std::filesystem::path& own, const store::bounds& keep, ordered_json& j,
                     std::string& text) {
   const store::compacted report = store::compact(own, keep);
@@ -307,6 +342,11 @@ void declare_analyse(CLI::App& app, options& o) {
       .show_default();
 }
 
+void declare_compare(CLI::App& app, options& o) {
+  declare_filter(app, o);
+  add_flag(app, "--all", o.all, "also list calls without a significant change");
+}
+
 void declare_prune(CLI::App& app, options& o) {
   add_option(app, "--older-than", o.older_than,
              "drop contexts that no run of the last DAYS days used")
@@ -342,6 +382,8 @@ constexpr subcommand subcommands[] = {
     {"analyse",
      "How well the best arm of one size serves other sizes, and how well sizes predict each other",
      declare_analyse, analyse},
+    {"compare", "Which calls take longer since the MPI library, kernel or drivers changed",
+     declare_compare, compare},
     {"merge", "Add other stores and their exports, each run once", declare_inputs, merge},
     {"prune", "Join the files of runs, within bounds of size and age", declare_prune, prune},
     {"import", "Add statistics dumps, bench results and exports, each once", declare_inputs,
@@ -355,12 +397,13 @@ const verb knowledge_verb{
     "  railpass knowledge list\n"
     "  railpass knowledge show --collective all_reduce -p 32\n"
     "  railpass knowledge show --html knowledge.html\n"
+    "  railpass knowledge compare --collective all_reduce\n"
     "  railpass knowledge prune --older-than 180\n"
     "  railpass knowledge import dump.json bench.json\n"
     "  railpass knowledge export -o knowledge.json\n"
     "  railpass knowledge merge ~bob/.local/state/railpass --store /var/lib/railpass\n"
     "The store is --store, else RAILPASS_KNOWLEDGE, else $XDG_STATE_HOME/railpass or\n"
-    "~/.local/state/railpass; list and show also read /var/lib/railpass.\n",
+    "~/.local/state/railpass; list, show and compare also read /var/lib/railpass.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.require_subcommand(1);

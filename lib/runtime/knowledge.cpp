@@ -8,6 +8,7 @@
 #include "railpass/base/error.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/knowledge/imports.hpp"
+#include "railpass/knowledge/upgrade.hpp"
 #include "railpass/version.hpp"
 
 #include <algorithm>
@@ -18,8 +19,10 @@
 #include <exception>
 #include <fstream>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <type_traits>
 #include <utility>
 
@@ -52,10 +55,24 @@ std::optional<Result> in_time(double seconds, Work work) {
   return result.get();
 }
 
+// Of networks, GPUs and copies between processes.
+std::string drivers_here() {
+  std::string text;
+  for (const char* const module : {"mlx5_core", "mlx4_core", "hfi1", "efa", "cxi_core", "xpmem",
+                                   "knem", "nvidia", "amdgpu", "i915"}) {
+    std::string version;
+    if (std::ifstream(std::string("/sys/module/") + module + "/version") >> version)
+      text.append(text.empty() ? "" : ", ").append(module).append(" ").append(version);
+  }
+  return text;
+}
+
 knowledge::conditions conditions_now() {
   knowledge::conditions now{.railpass_version = RAILPASS_VERSION};
   std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") >> now.governor;
   if (std::array<double, 1> load{}; getloadavg(load.data(), 1) == 1) now.load = load[0];
+  if (utsname kernel{}; uname(&kernel) == 0) now.kernel = kernel.release;
+  now.drivers = drivers_here();
   return now;
 }
 
@@ -172,6 +189,29 @@ std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> m
   try {
     return store::decode({room.data(), first.size});
   } catch (const std::exception&) {
+    return {};
+  }
+}
+
+std::string sentence_about_upgrade(const std::string& setting, const fingerprint& here) {
+  try {
+    const store::locations from = store::locations_of(setting);
+    const auto sentence = in_time<std::string>(patience_s, [=]() -> std::string {
+      try {
+        std::vector<knowledge::stored_run> runs;
+        for (store::machine_contents& m : store::contents(from.own).machines)
+          std::ranges::move(m.runs, std::back_inserter(runs));
+        for (const knowledge::upgrade& u : knowledge::upgrades_of(runs))
+          if (mismatch(u.machine, here).empty() &&
+              (u.machine.num_hosts > 1) == (here.num_hosts > 1) &&
+              std::ranges::any_of(u.cells, &knowledge::cell_change::is_shown))
+            return knowledge::summary_of(u);
+      } catch (const std::exception&) {  // railpass knowledge compare says it
+      }
+      return {};
+    });
+    return sentence.value_or("");
+  } catch (const error&) {  // said at the start
     return {};
   }
 }

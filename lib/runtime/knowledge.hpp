@@ -49,6 +49,9 @@ std::vector<knowledge::quarantined> read_quarantine(const std::string& setting,
 /// patience. Returns a sentence about a problem, or nothing. Local; throws std::bad_alloc.
 std::string keep_quarantine(const std::string& setting, const knowledge::quarantined& q,
                             bool withdraws);
+/// One sentence about calls that take another time since this machine's MPI library, kernel or
+/// drivers changed, by the user's own store; empty: nothing is known. Local.
+std::string sentence_about_upgrade(const std::string& setting, const fingerprint& here);
 
 /// Sends rank 0's stakes and knowledge to all ranks of `comm`: at most 64 KiB, the most useful
 /// contexts first. Collective; returns this rank's knowledge, which on rank 0 is `mine`.

@@ -14,6 +14,7 @@
 #include "lib/runtime/shared_rails.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/base/hash.hpp"
+#include "railpass/base/printable.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/select/statistics/freed.hpp"
 #include "railpass/select/statistics/summary.hpp"
@@ -340,6 +341,10 @@ void process::say_summary() {
     text +=
         has_profile ? "" : " No profile of this machine was used (railpass sample, railpass fit).";
     std::fprintf(stderr, "%s\n", text.c_str());
+    if (values_.knowledge == "off") return;
+    const std::string upgrade =
+        sentence_about_upgrade(values_.knowledge, files::this_machine(num_hosts_, mpi_library_));
+    if (!upgrade.empty()) std::fprintf(stderr, "railpass: %s\n", printable(upgrade).c_str());
   } catch (const std::bad_alloc&) {  // the message is lost
   }
 }

@@ -101,6 +101,38 @@ class Knowledge(ProgramTest):
         self.store = self.path("third")
         self.assertEqual(self.knowledge_json("import", exported)["added"], 2)
 
+    def run_with(self, number, library, native_s):
+        of_run = dump(f"2026-02-{10 + number}T12:00:00Z", machine={**MACHINE, "mpi_library": library})
+        for context in of_run["contexts"]:
+            factor = native_s / 2e-3 if context["first_bytes"] == 1024 else 1
+            for one in context["arms"]:
+                one["mean_s"] *= factor * (1 + 0.01 * (number % 3))
+        return self.knowledge_json("import", self.write(f"run{number}.json", json.dumps(of_run)))
+
+    def test_an_upgrade_is_compared(self):
+        for number in range(3):
+            self.run_with(number, "Some MPI 1.0", 2e-3)
+        self.assertEqual(self.knowledge_json("compare")["machines"], [])
+        self.assertIn("No machine", self.knowledge("compare").stdout)
+        for number in range(3, 5):
+            self.run_with(number, "Some MPI 2.0", 3e-3)
+        early, = self.knowledge_json("compare")["machines"]
+        self.assertEqual((early["cells"], early["not_compared"]), ([], 4))
+        self.run_with(5, "Some MPI 2.0", 3e-3)
+        found, = self.knowledge_json("compare")["machines"]
+        self.assertEqual((found["before"]["mpi_library"], found["now"]["mpi_library"], found["runs_before"],
+                          found["runs_now"]), ("Some MPI 1.0", "Some MPI 2.0", 3, 3))
+        shown = {(c["bytes"], c["calls"]): c["ratio"] for c in found["cells"] if c["shown"]}
+        self.assertEqual(set(shown), {(1024, "native"), (1024, "tuned")})
+        for ratio in shown.values():
+            self.assertAlmostEqual(ratio, 1.5, 2)
+        text = self.knowledge("compare").stdout
+        self.assertIn("MPI library Some MPI 2.0 instead of Some MPI 1.0", text)
+        self.assertIn("2 kinds of calls: no change shown", text)
+        self.assertEqual(text.count("1.50"), 2)
+        self.assertIn("64KiB", self.knowledge("compare", "--all").stdout)
+        self.assertEqual(self.knowledge_json("compare", "-p", "7")["machines"][0]["cells"], [])
+
     def test_prune_by_age(self):
         self.add(written_at="2001-01-01T00:00:00Z", first_bytes=(1, 2))
         self.add("later.json", written_at="2100-01-01T00:00:00Z", first_bytes=(2, 3))

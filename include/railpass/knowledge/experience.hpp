@@ -58,6 +58,8 @@ struct conditions {
   std::string railpass_version{};
   std::string governor{};        ///< of the first core's frequency: "performance", "powersave"
   std::optional<double> load{};  ///< of the last minute at the end of the run, in cores
+  std::string kernel{};          ///< its release, as uname -r says it
+  std::string drivers{};         ///< versions of modules: "mlx5_core 5.8-1.1.2, nvidia 550.90.12"
   friend bool operator==(const conditions&, const conditions&) = default;
 };
 
