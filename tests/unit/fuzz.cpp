@@ -13,6 +13,7 @@
 #include "lib/tune/results.hpp"
 #include "lib/tune/target.hpp"
 #include "railpass/base/printable.hpp"
+#include "railpass/knowledge/advisories.hpp"
 #include "support/catch.hpp"
 #include "support/replaced_new.hpp"
 #include "support/scratch_directory.hpp"
