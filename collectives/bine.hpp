@@ -71,7 +71,7 @@ double bine_halves_s(int p, const Join& join) {
   // Halves of all ranges of a level have `few` ranks or one more.
   int few = 0;
   double few_s = 0, more_s = 0;
-  for (int level = std::bit_width(static_cast<unsigned>(p)); level-- > 0; few = p >> level) {
+  for (int level = int(std::bit_width(unsigned(p))); level-- > 0; few = p >> level) {
     const auto half_s = [&](int n) { return n == few ? few_s : more_s; };
     const auto range_s = [&](int n) {
       return n == 1 ? 0 : join(n, half_s(n / 2), half_s(n - n / 2));
@@ -96,7 +96,8 @@ inline double bine_depth_s(int p, const routes& r, double reduce_s) {
 /// When the last rank has its block of a scatter of q.bytes.
 inline double bine_scatter_s(const cost_query& q) {
   return bine_halves_s(q.num_ranks, [&](int n, double child_s, double kept_s) {
-    const hop h = routes(q, n / 2 * (q.bytes / q.num_ranks)).to(n - 1);
+    const int half = n / 2;
+    const hop h = routes(q, half * (q.bytes / q.num_ranks)).to(n - 1);
     return std::max(h.one_way_s + child_s, h.busy_s + kept_s);
   });
 }

@@ -81,8 +81,8 @@ inline double cost_bruck(const cost_query& q, const parameters& values) {
   for (std::int64_t distance = 1; distance < p; distance *= values[0]) {
     // All but those whose digit is 0.
     const std::int64_t period = values[0] * distance;
-    const double stay = double(p / period * distance + std::min(p % period, distance));
-    const double moved = p - stay;
+    const std::int64_t stay = p / period * distance + std::min(p % period, distance);
+    const double moved = double(p - stay);
     const double messages = double(std::min<std::int64_t>(values[0] - 1, (p - 1) / distance));
     const double runs = std::ceil(moved / double(distance));
     total_s += strided_burst_s(q, routes(q, moved / messages * block), distance, messages) +

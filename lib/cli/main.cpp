@@ -179,4 +179,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace railpass::internal::cli
 
+// An exception that no handler of run() expects is an error of railpass: the process aborts.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) { return railpass::internal::cli::run(argc, argv); }

@@ -55,16 +55,15 @@ declared_option add_option(CLI::App& app, const std::string& names, Value& value
                            const std::string& help) {
   return declared_option(*app.add_option(names, value, help));
 }
-#define RAILPASS_OPTION_TYPE(type) \
-  template declared_option add_option(CLI::App&, const std::string&, type&, const std::string&);
-RAILPASS_OPTION_TYPE(std::string)
-RAILPASS_OPTION_TYPE(int)
-RAILPASS_OPTION_TYPE(std::optional<int>)
-RAILPASS_OPTION_TYPE(std::uint64_t)
-RAILPASS_OPTION_TYPE(double)
-RAILPASS_OPTION_TYPE(std::vector<int>)
-RAILPASS_OPTION_TYPE(std::vector<std::string>)
-#undef RAILPASS_OPTION_TYPE
+template <class Value>
+using adding = declared_option(CLI::App&, const std::string&, Value&, const std::string&);
+template adding<std::string> add_option;
+template adding<int> add_option;
+template adding<std::optional<int>> add_option;
+template adding<std::uint64_t> add_option;
+template adding<double> add_option;
+template adding<std::vector<int>> add_option;
+template adding<std::vector<std::string>> add_option;
 
 declared_option add_flag(CLI::App& app, const std::string& names, bool& value,
                          const std::string& help) {

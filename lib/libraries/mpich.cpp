@@ -231,13 +231,12 @@ rules_file write(const rule_set& rules, std::string_view library) {
   if (file.text.size() % page_bytes == 0) file.text += '\n';
   file.settings = {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={file}"};
   file.limits = {
-      "Versions: the file holds the whole selection of the MPI library that it was written from. "
-      "Another version of MPICH may stop with an assertion.",
-      "Placement: the rules hold for each communicator of these numbers of ranks, also for those "
-      "that MPICH makes of parts of a communicator on several nodes.",
-      "Shared memory: MPICH takes some calls within a node to shared memory. The file has no "
-      "effect "
-      "on these calls (MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM and similar variables).",
+      ("Versions: the file holds the whole selection of the MPI library that it was written from. "
+       "Another version of MPICH may stop with an assertion."),
+      ("Placement: the rules hold for each communicator of these numbers of ranks, also for those "
+       "that MPICH makes of parts of a communicator on several nodes."),
+      ("Shared memory: MPICH takes some calls within a node to shared memory. The file has no "
+       "effect on these calls (MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM and similar variables)."),
       "Nonblocking collectives are not affected.", "Messages above 2 GiB take the default."};
   return file;
 }

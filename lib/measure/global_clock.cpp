@@ -20,7 +20,7 @@ global_clock::global_clock() {
 void global_clock::synchronise() {
   constexpr int pings = 20;
   constexpr std::size_t kept = 10;
-  const int rounds = std::bit_width(unsigned(num_ranks_ - 1));
+  const int rounds = int(std::bit_width(unsigned(num_ranks_ - 1)));
   const clock_teacher teacher = rank_ > 0 ? teacher_of(rank_) : clock_teacher{-1, 0};
   for (int round = 0; round < rounds; ++round) {
     const int pupil = rank_ + (1 << round);

@@ -36,8 +36,7 @@ std::string find_terminal(int descriptor) {
         name.find("orte") != std::string::npos || name.find("prte") != std::string::npos;
     if (!launcher) return generation == 0 && isatty(descriptor) == 1 ? "/dev/fd/" + number : "";
     std::error_code missing;
-    const std::string target =
-        std::filesystem::read_symlink(folder + "/fd/" + number, missing).string();
+    std::string target = std::filesystem::read_symlink(folder + "/fd/" + number, missing).string();
     if (missing) return {};
     if (target.starts_with("/dev/pts/") || target.starts_with("/dev/tty")) return target;
     process = line_of(folder + "/status", "PPid:\t");

@@ -262,7 +262,7 @@ std::string kept_knowledge::end(knowledge::run_record run, double patience_left_
   const own_float_environment own;
   const double until_s = steady_clock_s() + patience_left_s;
   tidying_.request_stop();
-  const std::string problem = write_last(std::move(run), patience_left_s);
+  std::string problem = write_last(std::move(run), patience_left_s);
   // Threads that run while the process ends would call libraries that have ended.
   if (tidied_.valid())
     tidied_.wait_for(std::chrono::duration<double>(std::max(0.0, until_s - steady_clock_s())));

@@ -26,9 +26,8 @@
 #include <iterator>
 #include <new>
 #include <span>
+#include <unistd.h>
 #include <utility>
-
-extern "C" char** environ;
 
 namespace railpass::internal {
 

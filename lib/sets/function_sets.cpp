@@ -135,9 +135,10 @@ request_state::request_state(function_sets& all, std::string name, MPI_Comm comm
       throw error(set_named(name) + " has other attributes on this communicator already");
     set_ = *known;
   } else {
-    set_ = std::make_shared<tuned_set>(comm, all.values, process_, name, attributes);
+    set_ = std::make_shared<tuned_set>(comm, all.values, process_, std::move(name),
+                                       std::move(attributes));
     set_->decider().begin(comm);
-    process_.note_set(name);
+    process_.note_set(set_->name());
     const auto lock = process_.hold_statistics();
     all.sets.push_back(set_);
   }

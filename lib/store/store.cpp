@@ -550,7 +550,8 @@ std::vector<experience> joined(std::span<const experience> contexts) {
 }
 
 stored_run named_after(knowledge::run_record run, std::string_view text) {
-  return {.ids = {id_of(run.ended_at, digest_of(text))}, .run = std::move(run)};
+  const std::string id = id_of(run.ended_at, digest_of(text));
+  return {.ids = {id}, .run = std::move(run)};
 }
 
 added merge(const fs::path& own, std::span<const stored_run> runs) {

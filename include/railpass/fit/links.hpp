@@ -185,7 +185,7 @@ inline link_model fit_link(const measurements& m, link_class link) {
 
   const auto alone = detail::monotone_curve(one_way, starts);
   const auto busy = detail::monotone_curve(streams, starts);
-  constexpr double beyond = std::numeric_limits<double>::infinity();
+  const double beyond = std::numeric_limits<double>::infinity();
   std::vector<double> ends;  // of pieces of either curve
   for (const auto* curve : {&alone, &busy})
     for (const detail::curve_piece& piece : *curve) ends.push_back(piece.from_bytes);

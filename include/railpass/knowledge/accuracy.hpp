@@ -95,10 +95,8 @@ inline std::optional<int> best_single_arm(std::span<const instance> known) {
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t a = 0; !known.empty() && a < known.front().arms.size(); ++a) {
     double sum = 0;
-    for (const instance& i : known) {
-      const auto loss = loss_of(int(a), i);
-      sum += loss ? *loss : std::numeric_limits<double>::infinity();
-    }
+    for (const instance& i : known)
+      sum += loss_of(int(a), i).value_or(std::numeric_limits<double>::infinity());
     if (sum < least) {
       best = int(a);
       least = sum;

@@ -147,7 +147,7 @@ std::shared_ptr<rail_channel> rails_for_collectives(MPI_Comm comm, process& p, c
   const rail_tenant who{.comm = comm, .of_collectives = &over};
   rail_tenancy found = known && known->of_user ? tenancy_beside(known->of_user, who, p, budget_s)
                                                : tenancy_on(who, p, rails, strategy, budget_s);
-  const std::shared_ptr<rail_channel> messages = found.messages;
+  std::shared_ptr<rail_channel> messages = found.messages;
   try {
     on_all(comm, [&] { attribute_of(comm).of_collectives = std::exchange(found, {}); });
   } catch (...) {

@@ -138,7 +138,7 @@ message irecv(std::vector<char>& whole, int source, int tag, MPI_Comm comm,
   const std::shared_ptr<rail_channel>& from = required("railpass::mpi::irecv", comm);
   if (source == MPI_PROC_NULL) return {};
   const int rank = checked_source(source, from->num_ranks()), with_tag = checked_tag(tag);
-  const auto allocate = [&whole, owner](std::int64_t bytes) {
+  const auto allocate = [&whole, owner = std::move(owner)](std::int64_t bytes) {
     whole.resize(std::size_t(bytes));
     return transport::piece{reinterpret_cast<std::byte*>(whole.data()), whole.size()};
   };

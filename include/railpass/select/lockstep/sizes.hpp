@@ -29,7 +29,7 @@ class seen_sizes {
 
   /// Whether the latest sizes differ by this factor, empty calls counted as calls of one byte.
   bool vary_by(double factor) const {
-    const auto known = std::size_t(std::min<std::int64_t>(count_, latest_.size()));
+    const auto known = std::min(std::size_t(count_), latest_.size());
     if (known < enough) return false;
     const auto [least, most] =
         std::minmax_element(latest_.begin(), latest_.begin() + std::ptrdiff_t(known));
