@@ -328,7 +328,7 @@ class knowledge_gradient final : public belief_policy {
 
 class knowledge_gradient_policy final : public guarded_policy {
  public:
-  explicit knowledge_gradient_policy(policy_input input)
+  explicit knowledge_gradient_policy(const policy_input& input)
       : guarded_policy(std::make_unique<knowledge_gradient>(input), input.says_worth,
                        input.all_wait, input.baseline) {}
 };

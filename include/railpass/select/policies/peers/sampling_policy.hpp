@@ -70,8 +70,10 @@ class sampling_policy : public policy {
  private:
   std::size_t draw() {
     double u = random_.uniform();
-    for (std::size_t a = 0; a + 1 < probability_.size(); ++a)
-      if ((u -= probability_[a]) < 0) return a;
+    for (std::size_t a = 0; a + 1 < probability_.size(); ++a) {
+      u -= probability_[a];
+      if (u < 0) return a;
+    }
     return probability_.size() - 1;
   }
 
