@@ -12,7 +12,7 @@ measure::finding mpi_finding(const std::string& built_for, const std::string& ru
                              const std::string& problem = {}) {
   return measure::examine_job(
              {.built_for = built_for, .mpi_problem = problem, .profile = {}, .settings = {}},
-             {.mpi_library = running})
+             {.mpi_library = running}, 1)
       .front();
 }
 
