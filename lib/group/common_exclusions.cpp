@@ -2,14 +2,17 @@
 #include "lib/group/common_exclusions.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <span>
 
 namespace railpass::internal {
 
 // All tables are in the same order, so each round finds the first exclusion that is left on any
-// rank, word by word.
+// rank, word by word. The words have at most 63 bits: MPICH 4.0 compares unsigned numbers of 64
+// bits as signed ones.
 int unite(select::exclusions& table, MPI_Comm comm) {
-  constexpr std::uint64_t nothing = ~std::uint64_t{0};
+  constexpr std::uint64_t nothing = std::numeric_limits<std::int64_t>::max();
   select::exclusions all;
   for (std::span<const select::exclusion_words> left = table.all();;) {
     select::exclusion_words mine{nothing, nothing, nothing};
@@ -19,7 +22,7 @@ int unite(select::exclusions& table, MPI_Comm comm) {
     for (std::size_t i = 0; i < first.size(); ++i) {
       if (!is_mine) first[i] = nothing;
       if (const int failure =
-              PMPI_Allreduce(MPI_IN_PLACE, &first[i], 1, MPI_UINT64_T, MPI_MIN, comm))
+              PMPI_Allreduce(MPI_IN_PLACE, &first[i], 1, MPI_INT64_T, MPI_MIN, comm))
         return failure;
       is_mine = is_mine && first[i] == mine[i];
     }
