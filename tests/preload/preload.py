@@ -452,6 +452,8 @@ class Preloaded(unittest.TestCase):
                 self.assertEqual(set(calls), COLLECTIVES)
 
     def test_small_stacks(self):
+        if FAMILY == "mpich":  # it may write to whatever lies below the stack, and go on
+            self.skipTest("without railpass, too, MPICH 4.0 takes 128 KiB of the stack to reduce 240 KB")
         program = self.program("small_stacks.c", "-pthread")
         self.natively(program, "24", expected="0 wrong\n")
         for use in ("", "all_gather:single_copy,broadcast:single_copy"):
