@@ -138,8 +138,8 @@ inline void visit(auto& v, is<knowledge::conditions> auto& c) {
   v("railpass_version", c.railpass_version, short_text);
   v({"governor", "governor of the first core's frequency"}, c.governor, short_text);
   v("load", c.load);
-  v(later("kernel", "release of the kernel"), c.kernel, short_text);
-  v(later("drivers", "versions of drivers"), c.drivers, short_text);
+  visit_if(!c.kernel.empty(), v, later("kernel", "release of the kernel"), c.kernel, short_text);
+  visit_if(!c.drivers.empty(), v, later("drivers", "versions of drivers"), c.drivers, short_text);
 }
 
 inline void visit(auto& v, is<knowledge::stored_run> auto& r) {

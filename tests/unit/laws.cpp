@@ -98,7 +98,7 @@ whole_call moved(promise what, int p, int root, std::mt19937& random, std::size_
 template <class T>
 bytes as_bytes(const std::vector<T>& values) {
   bytes result(values.size() * sizeof(T));
-  std::memcpy(result.data(), values.data(), result.size());
+  if (!values.empty()) std::memcpy(result.data(), values.data(), result.size());
   return result;
 }
 
