@@ -25,7 +25,7 @@ struct options {
   int steps = 20000;
 };
 
-// What is left of a minute is for launches that end late.
+// Launches that end late have the last ten seconds of the minute.
 constexpr double budget_s = 50;
 constexpr double limit_s = 60;
 
@@ -38,7 +38,7 @@ int ranks_of_this_host() {
   return std::clamp(launch::cores_of_this_host() / threads_of_core, 2, 16);
 }
 
-// Of the first engine for whose MPI library there is a launcher.
+// The demo's command line, for the first engine whose MPI library has a launcher here.
 std::vector<std::string> command_for(const options& o) {
   std::vector<std::string> problems;
   for (const launch::mpi_family family : launch::installed_engines()) try {

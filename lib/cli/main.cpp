@@ -72,7 +72,7 @@ std::string in_users_terms(const std::string& text) {
   return text;
 }
 
-// Of a verb that has verbs of its own, in the place of what CLI11 says if the words name none.
+// The message if the words name none of a verb's own verbs. It replaces the message of CLI11.
 std::string wrong_subcommand(const CLI::App& verb) {
   std::vector<std::string> known;
   std::string list;
@@ -87,8 +87,8 @@ std::string wrong_subcommand(const CLI::App& verb) {
                    did_you_mean(extra.front(), known);
 }
 
-// What users of other programs type: `help`, `version`, and, before the program that is to be
-// started, -np for -n and --.
+// Translates habits of other programs: the words `help` and `version`, and the options -np (for -n)
+// and -- before the user's program.
 std::vector<std::string> as_declared(std::vector<std::string> words, const CLI::App& app) {
   if (words.empty()) return words;
   if (words[0] == "version") words[0] = "--version";

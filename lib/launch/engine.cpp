@@ -15,12 +15,14 @@ namespace {
 
 constexpr const char* preload_name = "librailpass_preload.so";
 
-// Of an installation, from the program's folder; a build folder is laid out alike.
+// A folder of the installation that the program belongs to, by its path from the program's folder.
+// A build folder has the same layout.
 std::filesystem::path from_program(const char* folder) {
   return std::filesystem::weakly_canonical(this_program().parent_path() / folder);
 }
 
-// The folder of an engine's libraries or programs, and those of the build's own engine.
+// The folder of an engine's libraries or programs. The build's own engine has the folder `own`,
+// each other engine a folder below it.
 std::filesystem::path below(const std::filesystem::path& own, const char* others,
                             mpi_family family) {
   return family == family_of_build() ? own : own / others / name_of(family);

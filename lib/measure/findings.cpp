@@ -37,8 +37,8 @@ std::string name_before_version(const std::string& library) {
   return text.substr(0, text.find_first_of("0123456789"));
 }
 
-// What is built for one version runs with other versions of the same library; what is built for
-// MPICH or the standard ABI runs with any library that has this binary interface.
+// A build for one version of a library runs with its other versions. A build for MPICH or for the
+// standard ABI runs with any library that has this binary interface.
 bool has_interface_of(const std::string& built, const std::string& running) {
   return name_before_version(built) == name_before_version(running) ||
          (built.starts_with("MPICH") && running.starts_with("Intel(R) MPI")) ||

@@ -52,9 +52,9 @@ void leave_out_unknown_arms(fit_input& from) {
                             " times of arms that this railpass does not have, such as " + unknown);
 }
 
-// What earlier runs learnt on a machine. Arms that this railpass does not have are left out.
+// The knowledge of earlier runs on a machine, without arms that this railpass does not have.
 store::known known_times(const std::string& where, fingerprint here) {
-  here.num_hosts = 1;  // what is known of one host and of several complement each other
+  here.num_hosts = 1;  // knowledge of one host and of several hosts complement each other
   store::known found = store::read(store::locations_of(where), here, 100000);
   for (knowledge::experience& e : found.contexts)
     std::erase_if(e.arms, [&](const knowledge::arm_experience& a) {

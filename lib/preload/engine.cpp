@@ -78,7 +78,7 @@ constexpr auto Init = [](const auto& go_on, auto...) {
                                 excluded, ~excluded};
     if (bases::of_process().make_for_world(values.enable, values.shared_memory, words)) {
       mine->share_knowledge();
-      if (words[3] != ~words[4]) mine->share_exclusions();
+      mine->share_exclusions(words[3] == ~words[4]);
       const bool avoids_native = mine->exclusions().has_native();
       if (mine->plan() && words[1] == ~words[2] && !avoids_native) mine->follow_plan_on_all_ranks();
       if (words[0] != 0 || avoids_native) mine->begin_at_first_calls();

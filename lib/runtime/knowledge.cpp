@@ -55,7 +55,23 @@ std::optional<Result> in_time(double seconds, Work work) {
   return result.get();
 }
 
-// Of networks, GPUs and copies between processes.
+// Waits for work that writes to the file system. Returns a sentence that begins with `failed`, or
+// nothing.
+template <class Work>
+std::string problem_of_writing(double seconds, const std::string& failed, Work work) {
+  const auto problem = in_time<std::string>(seconds, [work = std::move(work)]() -> std::string {
+    try {
+      work();
+      return {};
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+  });
+  if (!problem) return failed + "writing takes more than 50 ms";
+  return problem->empty() ? "" : failed + *problem;
+}
+
+// Drivers of networks, GPUs and copies between processes.
 std::string drivers_here() {
   std::string text;
   for (const char* const module : {"mlx5_core", "mlx4_core", "hfi1", "efa", "cxi_core", "xpmem",
@@ -146,20 +162,13 @@ std::string keep_quarantine(const std::string& setting, const knowledge::quarant
   if (setting == "off") return {};
   const std::string failed = "the quarantine of " + q.algorithm + " is not kept: ";
   try {
-    const auto problem = in_time<std::string>(
-        patience_s, [own = store::locations_of(setting).own, q, withdraws]() -> std::string {
-          try {
-            if (withdraws)
-              store::withdraw(own, q);
-            else
-              store::add(own, q);
-            return {};
-          } catch (const std::exception& e) {
-            return e.what();
-          }
-        });
-    if (!problem) return failed + "writing takes more than 50 ms";
-    return problem->empty() ? "" : failed + *problem;
+    return problem_of_writing(patience_s, failed,
+                              [own = store::locations_of(setting).own, q, withdraws] {
+                                if (withdraws)
+                                  store::withdraw(own, q);
+                                else
+                                  store::add(own, q);
+                              });
   } catch (const error& e) {
     return failed + e.what();
   }
@@ -275,17 +284,8 @@ std::string kept_knowledge::write_last(knowledge::run_record run, double patienc
     if (run.contexts.empty() || !begin()) return {};
     if (run_->has_kept()) failed = "the last part of this run's knowledge is not kept: ";
     run.was = conditions_now();
-    const auto problem =
-        in_time<std::string>(patience_left_s, [kept = run_, run = std::move(run)]() -> std::string {
-          try {
-            kept->end(run);
-            return {};
-          } catch (const std::exception& e) {
-            return e.what();
-          }
-        });
-    if (!problem) return failed + "writing takes more than 50 ms";
-    return problem->empty() ? "" : failed + *problem;
+    return problem_of_writing(patience_left_s, failed,
+                              [kept = run_, run = std::move(run)] { kept->end(run); });
   } catch (const error& e) {
     return failed + e.what();
   }

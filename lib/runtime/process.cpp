@@ -129,6 +129,7 @@ process* process::make() {
   process* const known = running_.load(std::memory_order_acquire);
   if (known)
     for (const std::string& problem : problems) known->warn(problem);
+  if (known && known->world_rank_ == 0) known->know_quarantine();
   return known;
 }
 
@@ -158,10 +159,6 @@ process::process(std::vector<std::string>& problems, environment_settings read)
   // Contexts contain the ranks per host, so the number of hosts is not a mark of the machine here.
   if (world_rank_ == 0 && values_.enable)
     known_ = read_knowledge(values_.knowledge, files::this_machine(1, mpi_library_), problems);
-  if (world_rank_ == 0 && values_.enable)
-    for (const knowledge::quarantined& q : read_quarantine(
-             values_.knowledge, files::this_machine(1, mpi_library_).mpi_library, problems))
-      exclusions_.add({.what = find_algorithm(*find_collective(q.collective), q.algorithm)});
   if (world_rank_ == 0) kept_.tidy();
 
   if (!values_.trace.empty()) {
@@ -533,7 +530,26 @@ void process::quarantine(knowledge::quarantined q, bool withdraws) {
   }
 }
 
-void process::share_exclusions() { unite(exclusions_, MPI_COMM_WORLD); }
+void process::know_quarantine() {
+  if (!values_.enable) return;
+  std::call_once(knows_quarantine_, [this] {
+    const own_float_environment own;
+    try {
+      std::vector<std::string> problems;
+      const auto mpi_library = files::this_machine(1, mpi_library_).mpi_library;
+      for (const knowledge::quarantined& q :
+           read_quarantine(values_.knowledge, mpi_library, problems))
+        exclude({.what = find_algorithm(*find_collective(q.collective), q.algorithm)});
+      for (const std::string& problem : problems) warn(problem);
+    } catch (const std::bad_alloc&) {  // this run may meet the faults again
+    }
+  });
+}
+
+void process::share_exclusions(bool all_have_the_same) {
+  std::call_once(knows_quarantine_, [] {});  // rank 0 has read it
+  if (!all_have_the_same) unite(exclusions_, MPI_COMM_WORLD);
+}
 
 std::optional<knowledge::experience> process::recall(const knowledge::problem& of) {
   const own_float_environment own;

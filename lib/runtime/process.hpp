@@ -114,14 +114,17 @@ class process {
   select::exclusions exclusions();
   /// Adds to them. Local.
   void exclude(const select::exclusion& e);
+  /// Adds what earlier runs have put into quarantine. The first call reads the files. On rank 0 of
+  /// MPI_COMM_WORLD and of each communicator that is tuned. Local.
+  void know_quarantine();
   /// Records the known faults that calls of the MPI library's own collective may meet, once each.
   void say_known_faults(collective op, const select::excludable_call& c);
   /// Keeps the record of a wrong result for later runs, or withdraws what this run has kept. Fills
   /// in MPI library, version and time. Local.
   void quarantine(knowledge::quarantined q, bool withdraws);
-  /// Gives all ranks the exclusions of all. Collective over MPI_COMM_WORLD, before any call, if all
-  /// ranks run railpass.
-  void share_exclusions();
+  /// Gives all ranks the exclusions of all, unless all have the same. Collective over
+  /// MPI_COMM_WORLD, before any call, if all ranks run railpass.
+  void share_exclusions(bool all_have_the_same);
 
   /// From now on, communicators agree in their first call. On all ranks before any call, or on no
   /// rank.
@@ -225,6 +228,7 @@ class process {
   std::map<std::tuple<std::string, int, std::string>, std::unique_ptr<profile>> profiles_;
   std::set<std::string> recorded_;
   select::exclusions exclusions_;
+  std::once_flag knows_quarantine_;
   std::optional<std::vector<knowledge::advisory>> known_faults_;  // read when first asked for
   std::set<std::string> sets_;                                    // names of function sets
   trace_file trace_;

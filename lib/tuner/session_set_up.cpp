@@ -32,6 +32,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     b.agreed.set(agreement::names_rails, rails);
     b.agreed.set(agreement::names_no_rails, !rails);
     made.reset(new session(values, owner, rank, num_ranks, name_of_communicator(user)));
+    if (rank == 0) owner.know_quarantine();
     made->exclusions_ = owner.exclusions();
     b.agreed.set_exclusions(made->exclusions_.mark());
     if (owner.plan())

@@ -7,6 +7,7 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/sums.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -17,6 +18,7 @@
 
 using namespace railpass;
 using namespace railpass::internal;
+using railpass::test::sums;
 
 namespace {
 
@@ -56,16 +58,6 @@ const std::string path = [] {
 
 std::vector<std::string> said;
 
-bool sums(MPI_Comm comm) {
-  const int size = [&] {
-    int n = 1;
-    MPI_Comm_size(comm, &n);
-    return n;
-  }();
-  int in = 1, out = 0;
-  return mpi::all_reduce(&in, &out, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS && out == size;
-}
-
 }  // namespace
 
 TEST_CASE("A file that one rank alone has holds on all ranks") {
@@ -77,7 +69,7 @@ TEST_CASE("A file that one rank alone has holds on all ranks") {
   if (comm.size() == 1) return;
   CHECK(process::get()->exclusions().all().size() == 2);
   for (int again = 0; again < 50; ++again) {
-    REQUIRE(sums(comm));
+    REQUIRE(sums(comm, 1));
     CHECK(mpi::last_arm(comm) != "native");
     int value = comm.rank() == 0 ? again : -1;
     REQUIRE(mpi::broadcast(&value, 1, MPI_INT, 0, comm) == MPI_SUCCESS);

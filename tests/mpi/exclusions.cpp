@@ -5,23 +5,16 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/sums.hpp"
 
 #include <string>
 #include <vector>
 
 using namespace railpass;
 using namespace railpass::internal;
+using railpass::test::sums;
 
 namespace {
-
-bool sums(MPI_Comm comm, int count) {
-  int rank = 0, size = 1;
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
-  std::vector<int> in(std::size_t(count), rank + 1), out(std::size_t(count), -1);
-  return mpi::all_reduce(in.data(), out.data(), count, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS &&
-         out == std::vector(std::size_t(count), size * (size + 1) / 2);
-}
 
 void exclude(collective op, const char* algorithm, std::int64_t from_bytes) {
   process::get()->exclude({.what = find_algorithm(op, algorithm), .from_bytes = from_bytes});

@@ -7,6 +7,7 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/sums.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 
 using namespace railpass;
 using namespace railpass::internal;
+using railpass::test::sums;
 
 namespace {
 
@@ -51,15 +53,6 @@ communicator planned_communicator() {
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   mpi::start_tuning(comm);
   return communicator(comm);
-}
-
-bool sums(MPI_Comm comm, int count) {
-  int rank = 0, size = 1;
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
-  std::vector<int> in(std::size_t(count), rank + 1), out(std::size_t(count), -1);
-  return mpi::all_reduce(in.data(), out.data(), count, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS &&
-         out == std::vector(std::size_t(count), size * (size + 1) / 2);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Advisories: known faults of MPI libraries, of which files tell (lib/files/advisories_fields.hpp),
-// and whether they apply to an MPI library and to a call. Pure logic.
+// Advisories: known faults of MPI libraries. This file decides whether a fault concerns an MPI
+// library and a call. lib/files/advisories_fields.hpp has their file format. Pure logic.
 #pragma once
 
 #include "railpass/base/names.hpp"
@@ -82,9 +82,9 @@ struct advisory {
   int from_ranks = 1, from_hosts = 1;
   std::optional<int> to_ranks{}, to_hosts{};
   std::optional<std::string> condition{};  ///< a further condition that railpass cannot check
-  std::string effect{};                    ///< what happens
+  std::string effect{};                    ///< the harm, such as "crashes"
   std::map<std::string, std::string> settings{};  ///< environment variables that help
-  /// What calls must not use: native, or an algorithm of railpass. Files of sites only.
+  /// Native or an algorithm of railpass that these calls must not use. Only in a site's file.
   std::optional<std::string> avoid{};
   std::string link{};
 };
@@ -103,15 +103,15 @@ inline bool is_of(const advisory& a, const library_release& here) {
          (!before || here.version < *before);
 }
 
-/// Whether communicators of a job of so many ranks and hosts, which may be smaller than the job,
-/// may meet the fault.
+/// Whether the fault may concern a communicator of a job with so many ranks and hosts.
 inline bool may_meet(const advisory& a, int num_ranks, int num_hosts) {
   return num_ranks >= a.from_ranks && num_hosts >= a.from_hosts;
 }
 
-/// The exclusion of an algorithm of the advisory's collective by the advisory's conditions.
-inline select::exclusion exclusion_of(const advisory& a, const algorithm& what) {
-  select::exclusion e{.what = &what,
+/// The exclusion of an algorithm of the advisory's collective by the advisory's conditions; without
+/// an algorithm, the conditions alone.
+inline select::exclusion exclusion_of(const advisory& a, const algorithm* what) {
+  select::exclusion e{.what = what,
                       .from_bytes = a.from_bytes,
                       .from_ranks = a.from_ranks,
                       .from_hosts = a.from_hosts};
@@ -125,19 +125,20 @@ inline select::exclusion exclusion_of(const advisory& a, const algorithm& what) 
   return e;
 }
 
-/// What the advisory excludes; empty: nothing. The collective and `avoid` name what there is.
+/// The exclusion that the advisory asks for; empty: none. The collective and the algorithm exist
+/// (the reader of the file checks that).
 inline std::optional<select::exclusion> exclusion_of(const advisory& a) {
   if (!a.avoid) return std::nullopt;
-  return exclusion_of(a, *find_algorithm(*find_collective(*a.collective), *a.avoid));
+  return exclusion_of(a, find_algorithm(*find_collective(*a.collective), *a.avoid));
 }
 
-/// Whether a call of the MPI library's own collective meets the fault, as far as railpass can tell.
-/// Advisories on single algorithms do not count, as nobody knows which algorithm the library
-/// chooses, nor do conditions that nobody checks.
+/// Whether a call of the MPI library's own collective meets the fault. The answer is no for
+/// advisories on single algorithms, because the library's choice is unknown, and for advisories
+/// with a condition that railpass cannot check.
 inline bool concerns(const advisory& a, collective op, const select::excludable_call& c) {
-  return a.collective == name_of(op) && a.algorithms.empty() && !a.condition &&
-         select::excludes(exclusion_of(a, *find_algorithm(op, "native")),
-                          *find_algorithm(op, "native"), c);
+  if (a.collective != name_of(op) || !a.algorithms.empty() || a.condition) return false;
+  const algorithm* const native = find_algorithm(op, "native");
+  return select::excludes(exclusion_of(a, native), *native, c);
 }
 
 /// Calls that the MPI library runs by an algorithm of its own.
@@ -164,13 +165,7 @@ inline std::string text_of(const advisory& a) {
   if (a.before_version) text += (a.from_version ? ", before " : " before ") + *a.before_version;
   for (const std::string& name : a.algorithms)
     text += (&name == &a.algorithms.front() ? ", algorithm " : " or ") + name;
-  if (a.collective) {
-    const std::string calls =
-        select::text_of(exclusion_of(a, *find_algorithm(collective::broadcast, "native")));
-    text += calls.substr(std::string_view("broadcast native").size());
-  } else if (a.from_hosts > 1) {
-    text += ", " + std::to_string(a.from_hosts) + " or more hosts";
-  }
+  text += select::conditions_text(exclusion_of(a, nullptr));
   if (a.condition) text += ", " + *a.condition;
   text += ": " + a.effect;
   for (const auto& [name, value] : a.settings)

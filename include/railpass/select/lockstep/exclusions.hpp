@@ -129,10 +129,9 @@ class exclusions {
   std::array<exclusion_words, most> words_{};
 };
 
-/// "all_reduce ring, messages of 64 KiB to 128 KiB, 2 to 8 ranks".
-inline std::string text_of(const exclusion& e) {
-  std::string text(name_of(e.what->op));
-  text.append(" ").append(e.what->name);
+/// ", 64KiB to 128KiB, 2 to 8 ranks"; empty: all calls.
+inline std::string conditions_text(const exclusion& e) {
+  std::string text;
   if (e.operation)
     text.append(", operations ").append(operation_class_names[std::size_t(*e.operation)]);
   const auto range = [&](auto from, auto to, auto least, const char* unit, const auto& show) {
@@ -148,6 +147,11 @@ inline std::string text_of(const exclusion& e) {
   range(e.from_ranks, e.to_ranks, 1, " ranks", number);
   range(e.from_hosts, e.to_hosts, 1, " hosts", number);
   return text;
+}
+
+/// "all_reduce ring, 64KiB to 128KiB, 2 to 8 ranks".
+inline std::string text_of(const exclusion& e) {
+  return std::string(name_of(e.what->op)).append(" ").append(e.what->name) + conditions_text(e);
 }
 
 }  // namespace railpass::select
