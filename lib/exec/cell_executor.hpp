@@ -6,6 +6,7 @@
 // schedules are phases among the ranks of each node.
 #pragma once
 
+#include "lib/base/yielding.hpp"
 #include "lib/exec/call_mark.hpp"
 #include "lib/exec/cells.hpp"
 #include "lib/exec/memory.hpp"
@@ -22,7 +23,6 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
-#include <sched.h>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -40,7 +40,11 @@ class cell_executor {
   /// other nodes have no memory, nor has this rank's region if the rank is alone on its node.
   /// `own_core`: no other rank needs this rank's core, so a waiting rank may keep it for a while.
   cell_executor(const cell_regions& regions, std::int32_t rank, bool own_core)
-      : regions_(regions), rank_(rank), own_core_(own_core), relay_(regions, rank) {}
+      : regions_(regions),
+        rank_(rank),
+        own_core_(own_core),
+        yields_(own_core),
+        relay_(regions, rank) {}
   cell_executor(const cell_executor&) = delete;
   cell_executor& operator=(const cell_executor&) = delete;
 
@@ -420,7 +424,7 @@ class cell_executor {
     for (unsigned polls = 1; !holds(); ++polls) {
       const double now_s = watch.clock();
       const bool looks = now_s >= next_look_s || polls % polls_per_look == 0;
-      if (looks || !own_core_) sched_yield();
+      if (looks || !own_core_) yields_.offer_core();
       if (!looks) continue;
       if (open_) answer_peers(*open_);
       if (watch.look)
@@ -443,6 +447,7 @@ class cell_executor {
   const cell_regions& regions_;
   std::int32_t rank_;
   bool own_core_;
+  mutable yielding yields_;
   std::array<program, num_programs> programs_;
   relay relay_;
   single_copies copies_;

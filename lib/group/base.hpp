@@ -48,6 +48,11 @@ struct base {
   std::vector<std::int32_t> cache_of_local_rank;
   std::unique_ptr<node_memory> shared;  ///< on all ranks or on no rank
   std::unique_ptr<shared_clock> clock;  ///< on all ranks, or null: equal or unknown clocks
+
+  /// The ranks on the host of rank `rank` need not share cores.
+  bool has_core_per_rank(std::int32_t rank) const {
+    return shared ? shared->has_core_per_rank() : hosts->ranks_on(hosts->node_of(rank)) == 1;
+  }
 };
 
 /// A communicator's ranks in a base that has all its ranks.
@@ -85,6 +90,8 @@ class base_lane {
   int num_ranks() const { return mapping_.num_ranks; }
   const base& of() const { return *mapping_.of; }
   const rank_map& ranks() const { return mapping_.ranks; }
+  /// The ranks on this rank's host need not share cores.
+  bool has_core_per_rank() const { return of().has_core_per_rank(ranks()[rank()]); }
   int number() const { return number_; }
   int first_tag() const { return number_ * base::tags_per_lane; }
 

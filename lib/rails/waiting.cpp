@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <poll.h>
-#include <sched.h>
 #include <time.h>
 
 namespace railpass::internal {
@@ -29,7 +28,7 @@ waiting::waiting(std::span<const std::unique_ptr<transport::packet_rail>> rails)
 bool waiting::give_way(int empty) {
   const int patience = patience_.load(std::memory_order_relaxed);
   if (empty <= patience || descriptors_.empty()) {
-    if (empty >= polls_before_yield) sched_yield();
+    if (empty >= polls_before_yield) yields_.offer_core();
     return false;
   }
   std::array<pollfd, transport::most_rails> readable;

@@ -3,6 +3,7 @@
 // How a rank that waits for its rails looks for what comes, gives its core away, and sleeps.
 #pragma once
 
+#include "lib/base/yielding.hpp"
 #include "railpass/transport/packet_rail.hpp"
 
 #include <atomic>
@@ -25,6 +26,7 @@ class waiting {
 
  private:
   std::vector<int> descriptors_;  // of the rails; empty: it cannot sleep
+  yielding yields_{true};
   std::atomic<int> patience_;     // polls of which nothing came before it sleeps
 };
 

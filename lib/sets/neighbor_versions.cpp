@@ -9,7 +9,6 @@
 #include <map>
 #include <new>
 #include <optional>
-#include <sched.h>
 #include <tuple>
 
 namespace railpass::internal {
@@ -38,6 +37,7 @@ neighbor_versions::neighbor_versions(const neighbors& around, joint_lockstep& jo
 }
 
 bool neighbor_versions::connect(int rank, int num_ranks, std::span<const std::int32_t> edges) {
+  yields_.emplace(joint_.lane().has_core_per_rank());
   for (edge& e : sends_)
     e.distance = (around_.destinations[std::size_t(e.neighbor)] - rank + num_ranks) % num_ranks;
   for (edge& e : receives_)
@@ -170,7 +170,7 @@ int neighbor_versions::wait(std::size_t first, std::size_t count) {
     if (code != MPI_SUCCESS) return code;
     if (done) return MPI_SUCCESS;
     if (tests < tests_before_yield) continue;
-    sched_yield();
+    yields_->offer_core();
     if (tests % tests_per_look == 0) {
       joint_.keep_on();
       if (joint_.has_failed()) return code_of(joint_.failure());

@@ -15,6 +15,7 @@
 // datatype may be freed and its handle reused, so equal arguments cannot be recognised.
 #pragma once
 
+#include "lib/base/yielding.hpp"
 #include "lib/call/neighbors.hpp"
 #include "lib/tuner/joint_lockstep.hpp"
 #include "railpass/base/settings.hpp"
@@ -78,6 +79,7 @@ class neighbor_versions {
   joint_lockstep& joint_;
   const settings& settings_;
   clock_function clock_;
+  std::optional<yielding> yields_;  // from connect() on
   // By distance; edges between the same two ranks in the order that both ranks know.
   std::vector<edge> sends_, receives_;
   std::vector<MPI_Request> requests_;  // receives, then sends, as above

@@ -183,7 +183,8 @@ class joint_lockstep {
     mpi_rail rail;
     executor<mpi_rail> runs;
     explicit mpi_of_schedules(const base_lane& over)
-        : rail(over.of().comm, &over.ranks(), over.first_tag()), runs(rail) {}
+        : rail(over.of().comm, &over.ranks(), over.first_tag(), over.has_core_per_rank()),
+          runs(rail) {}
   };
 
   // From rank 0 to all ranks, with a tag of its own, which messages of failed schedules do not

@@ -116,7 +116,7 @@ class session final : slot_tenant {
     bool single_copy;  // on this host
     memory_of_schedules(const base_lane& lane, int number, slot_tenant& tenant, cell_regions room)
         : slot(lane, number, tenant, std::move(room)),
-          runs(slot.regions(), lane.rank(), lane.of().shared->has_core_per_rank()),
+          runs(slot.regions(), lane.rank(), lane.has_core_per_rank()),
           single_copy(lane.of().shared->has_single_copy()) {}
   };
 

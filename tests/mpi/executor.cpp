@@ -191,7 +191,7 @@ TEST_CASE("messages longer than an MPI count") {
   own_communicator c;
   if (c.size < 2) return;
   for (const std::int64_t limit : {1, 7, 1000, 9999, 10000}) {
-    mpi_rail rail(c.comm, nullptr, 0, limit);
+    mpi_rail rail(c.comm, nullptr, 0, false, limit);
     executor<mpi_rail> exec(rail);
     std::vector<int> data(2500);
     if (c.rank == 0)

@@ -33,12 +33,13 @@ int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype*
   return PMPI_Type_commit(type);
 }
 
-mpi_rail::mpi_rail(MPI_Comm communicator, const rank_map* ranks, int first_tag,
+mpi_rail::mpi_rail(MPI_Comm communicator, const rank_map* ranks, int first_tag, bool own_core,
                    std::int64_t largest_count)
     : communicator_(communicator),
       ranks_(ranks),
       first_tag_(first_tag),
-      largest_count_(largest_count) {
+      largest_count_(largest_count),
+      yields_(own_core) {
   PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
 }
 

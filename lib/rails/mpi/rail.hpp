@@ -3,6 +3,7 @@
 // The rail that every machine has: MPI point-to-point.
 #pragma once
 
+#include "lib/base/yielding.hpp"
 #include "lib/rails/mpi/rank_map.hpp"
 #include "railpass/transport/rail.hpp"
 
@@ -10,7 +11,6 @@
 
 #include <array>
 #include <limits>
-#include <sched.h>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,10 +27,11 @@ class mpi_rail {
   static constexpr int large_messages_at_once = 1;
 
   /// `communicator` belongs to the caller, and must outlive the rail like `ranks`, which maps peers
-  /// to ranks of the communicator (null: no mapping). `first_tag` is added to all tags. Messages of
-  /// more than `largest_count` bytes use a derived datatype (MPI counts are int); both ends must
-  /// use the same value. Local.
+  /// to ranks of the communicator (null: no mapping). `first_tag` is added to all tags. `own_core`:
+  /// see yielding. Messages of more than `largest_count` bytes use a derived datatype (MPI counts
+  /// are int); both ends must use the same value. Local.
   explicit mpi_rail(MPI_Comm communicator, const rank_map* ranks = nullptr, int first_tag = 0,
+                    bool own_core = false,
                     std::int64_t largest_count = std::numeric_limits<int>::max());
   mpi_rail(const mpi_rail&) = delete;
   mpi_rail& operator=(const mpi_rail&) = delete;
@@ -43,7 +44,7 @@ class mpi_rail {
                            rail_token token);
   int poll(std::span<rail_token> completed);
   int pending() const { return static_cast<int>(requests_.size()); }
-  void give_way() { sched_yield(); }  // a sleeping rank would not progress MPI for other ranks
+  void give_way() { yields_.offer_core(); }  // a sleeping rank would not progress MPI for others
   int error_code() const { return error_code_; }
   void abandon();
   /// Message for the user if error_code() is MPI_ERR_TRUNCATE, because a message had another length
@@ -67,6 +68,7 @@ class mpi_rail {
   const rank_map* ranks_;
   int first_tag_;
   std::int64_t largest_count_;
+  yielding yields_;
   int error_code_ = MPI_SUCCESS;
   std::string unlike_;
   // Active requests only, without gaps: testing idle ones costs 4 ns each.
