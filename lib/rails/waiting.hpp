@@ -27,7 +27,7 @@ class waiting {
  private:
   std::vector<int> descriptors_;  // of the rails; empty: it cannot sleep
   yielding yields_{true};
-  std::atomic<int> patience_;     // polls of which nothing came before it sleeps
+  std::atomic<int> patience_;  // polls of which nothing came before it sleeps
 };
 
 }  // namespace railpass::internal
