@@ -3,6 +3,8 @@
 
 #include "lib/call/inside.hpp"
 #include "lib/exec/scratch.hpp"
+#include "lib/group/common_exclusions.hpp"
+#include "lib/runtime/hang_watch.hpp"
 #include "lib/runtime/setting_values.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/float_environment.hpp"
@@ -10,6 +12,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <functional>
 #include <new>
 
@@ -205,9 +208,23 @@ bool communicator_state::begins_at_once(const call& c) {
   }
 }
 
+int communicator_state::ask_for_native(const call& c, bool& any_excludes) {
+  if (process_.begins_at_first_calls() || beginning_.has_calls()) return MPI_SUCCESS;
+  if (rank_ == 0) process_.know_quarantine();
+  std::array<char, 160> doing{};
+  std::snprintf(doing.data(), doing.size(),
+                "rank %d of %d waits in the first call of a communicator, %s, to learn whether the "
+                "MPI library's own collectives are excluded,",
+                rank_, num_ranks_, name_of(c.op).data());
+  const hang_watch::wait in_mpi(rank_, doing.data());
+  return internal::ask_for_native(process_.exclusions(), c.comm, any_excludes);
+}
+
 [[gnu::hot]] int communicator_state::run(const call& c, const call_options& options) {
   if (standing_ == select::standing::undecided) {
-    const bool asks = are_particular(options), now = begins_at_once(c);
+    bool avoids_native = false;
+    if (const int failure = ask_for_native(c, avoids_native)) return failure;
+    const bool asks = are_particular(options), now = begins_at_once(c) || avoids_native;
     if (beginning_.count(c.message_bytes, asks, process_.clock()) || now) {
       const double now_s = process_.clock()();
       const bool pays = asks || is_particular(settings_) || now ||

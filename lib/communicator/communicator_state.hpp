@@ -99,6 +99,9 @@ class communicator_state final : public known_communicator {
   /// Whether the stakes of this call make the session at once: on all ranks, if their calls are
   /// equal. Only once; later agreements follow the usual rules.
   bool begins_at_once(const call& c);
+  /// In the first call: whether the session must be made at once because some rank must not use the
+  /// MPI library's own collectives. Collective. Returns an MPI error code.
+  int ask_for_native(const call& c, bool& any_excludes);
   /// Makes the session if it pays on all ranks; see session::create. Collective.
   int agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s,
             std::optional<told_call> inside);

@@ -34,4 +34,11 @@ int unite(select::exclusions& table, MPI_Comm comm) {
   return MPI_SUCCESS;
 }
 
+int ask_for_native(const select::exclusions& table, MPI_Comm comm, bool& any_excludes) {
+  int excludes = table.has_native() ? 1 : 0;
+  const int failure = PMPI_Allreduce(MPI_IN_PLACE, &excludes, 1, MPI_INT, MPI_MAX, comm);
+  any_excludes = excludes != 0;
+  return failure;
+}
+
 }  // namespace railpass::internal

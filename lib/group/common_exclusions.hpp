@@ -12,4 +12,8 @@ namespace railpass::internal {
 /// differ. Allocates nothing. Collective over `comm`. Returns an MPI error code.
 int unite(select::exclusions& table, MPI_Comm comm);
 
+/// Whether the table of any rank excludes the MPI library's own collectives. Collective over
+/// `comm`. Returns an MPI error code.
+int ask_for_native(const select::exclusions& table, MPI_Comm comm, bool& any_excludes);
+
 }  // namespace railpass::internal

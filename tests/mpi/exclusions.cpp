@@ -59,6 +59,18 @@ TEST_CASE("Learning leaves out what is excluded") {
       if (c.from_bytes >= 1 << 10) CHECK(a.arm != "ring");
 }
 
+TEST_CASE("What one rank alone knows holds from the first call of a communicator on") {
+  const communicator comm = communicator::duplicate_of_world();
+  if (comm.size() == 1) return;
+  if (comm.rank() == comm.size() - 1) exclude(collective::reduce, "native", 0);
+  for (int again = 0; again < 20; ++again) {
+    int one = 1, sum = 0;
+    REQUIRE(mpi::reduce(&one, &sum, 1, MPI_INT, MPI_SUM, 0, comm) == MPI_SUCCESS);
+    CHECK(mpi::last_arm(comm) != "native");
+    if (comm.rank() == 0) CHECK(sum == comm.size());
+  }
+}
+
 TEST_CASE("Where native is excluded, an arm of railpass runs from the first tuned call on") {
   const communicator comm = communicator::duplicate_of_world();
   if (comm.size() == 1) return;
