@@ -187,15 +187,23 @@ TEST_CASE("setting up the first communicator is free, and waiting for late ranks
   CHECK(a.spent_s() < 2e-3);
 }
 
-TEST_CASE("checks take a share of the calls' time, and a little before that") {
+TEST_CASE("checks take a share of the calls' time, and short ones a little before that") {
   account a;
-  CHECK(a.allows_checks(0.01));
-  a.spend_on_checks(0.01);
-  CHECK(!a.allows_checks(0.01));
-  a.earn(0.4);
-  CHECK(!a.allows_checks(0.01));
-  a.earn(0.2);
-  CHECK(a.allows_checks(0.01));
+  CHECK(a.grant_checks(0.01, 1e-4, 3) == 3);
+  CHECK(a.grant_checks(0.01, 1e-4, 50) == 7);
+  CHECK(a.grant_checks(0.01, 1e-4, 50) == 0);
+  a.earn(0);  // what was granted and not spent is free again
+  CHECK(a.grant_checks(0.01, 1e-4, 50) == 10);
+  a.earn(0);
+  CHECK(a.grant_checks(0.01, 2e-3, 1) == 0);
+  a.earn(0.3);
+  CHECK(a.grant_checks(0.01, 2e-3, 50) == 1);
+  a.spend_on_checks(2e-3);
+  a.earn(0.1);
+  CHECK(a.grant_checks(0.01, 2e-3, 50) == 1);
+  a.spend_on_checks(1);
+  a.earn(0.1);
+  CHECK(a.grant_checks(0.01, 1e-4, 50) == 0);
 }
 
 TEST_CASE("many communicators of few calls cost little more than their calls") {

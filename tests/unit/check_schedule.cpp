@@ -16,18 +16,18 @@ using namespace railpass::select;
 
 TEST_CASE("without a stride no call is checked") {
   check_schedule s;
-  s.follow(0, true, 0, 1);
+  s.follow(0, 9, 0, 1);
   CHECK(s.next() == check_schedule::never);
   CHECK(!s.take(0, 1, 7));
-  s.follow(10, true, 1, 1);
+  s.follow(10, 1, 1, 1);
   CHECK(s.take(1, 1, 7));
-  s.follow(0, true, 2, 1);
+  s.follow(0, 1, 2, 1);
   CHECK(s.next() == check_schedule::never);
 }
 
 TEST_CASE("the first call of each arm is checked once") {
   check_schedule s;
-  s.follow(1000, true, 0, 0);
+  s.follow(1000, 9, 0, 0);
   CHECK(s.next() == 0);
   CHECK(s.take(0, 0, 7));
   CHECK(s.next() > 0);
@@ -35,11 +35,21 @@ TEST_CASE("the first call of each arm is checked once") {
   CHECK(!s.take(2, 5, 7));
   CHECK(s.take(3, 511, 7));
   CHECK(!s.take(4, 512, 7));  // no room for its first call
-  s.follow(1000, false, 5, 5);
+  s.follow(1000, 0, 5, 5);
   CHECK(!s.take(6, 9, 7));
-  s.follow(1000, true, 7, 9);
+  s.follow(1000, 1, 7, 9);
   CHECK(s.next() == 7);
   CHECK(s.take(7, 9, 7));
+  CHECK(!s.take(8, 10, 7));  // the plan pays for one
+}
+
+TEST_CASE("with stride 1 every call is checked, first checks or not") {
+  check_schedule s;
+  s.follow(1, 0, 0, 0);
+  for (std::int64_t call = 0; call < 100; ++call) {
+    if (call % 7 == 0) s.follow(1, 0, call, 0);
+    CHECK(s.take(call, call % 3 == 0 ? 4 : 0, 7));
+  }
 }
 
 TEST_CASE("plans that come often neither put checks off nor add checks") {
@@ -47,7 +57,7 @@ TEST_CASE("plans that come often neither put checks off nor add checks") {
     check_schedule s;
     int checks = 0;
     for (std::int64_t call = 0; call < 100000; ++call) {
-      if (call % epoch == 0) s.follow(50, true, call, 3);
+      if (call % epoch == 0) s.follow(50, 1, call, 3);
       if (s.take(call, 3, 7)) ++checks;
     }
     CAPTURE(epoch, checks);
@@ -65,7 +75,7 @@ TEST_CASE("a fault is met as soon as promised, at random and in a period") {
     int met = 0;
     for (int round = 0; round < rounds; ++round) {
       check_schedule s;
-      s.follow(stride, true, 0, 1);
+      s.follow(stride, 1, 0, 1);
       const auto offset = std::int64_t(random() % 1000);
       std::bernoulli_distribution fails(f);
       for (std::int64_t call = 0; call < n; ++call) {

@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/merge_mail.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <new>
@@ -204,18 +205,20 @@ TEST_CASE("all ranks take the same arm in every call") {
   for (const auto& [arm, left] : calls_of_arm) REQUIRE(left == 0);
 }
 
-TEST_CASE("all ranks check the same calls: each arm's first call, and a share of all calls") {
+TEST_CASE("all ranks check the same calls: an early call of each arm, and a share of all calls") {
   constexpr double call_s = 1e-4, check_s = 2e-4, share = 0.1;
   for (const bool checks : {false, true}) {
     ranks all(3, {}, "round_robin", 1);
     if (checks) all.steps()[0].check(share);
-    std::set<int> ran;
-    int checked = 0, unchecked_arms = 0;
+    std::set<int> ran, unchecked_arms;
+    int checked = 0;
     constexpr int calls = 20000;
     for (int i = 0; i < calls; ++i) {
       const timed_call c = all.call(key_of(collective::broadcast, 10), [&](int) { return call_s; });
-      if (ran.insert(c.arm).second && !c.checked) ++unchecked_arms;
+      if (ran.insert(c.arm).second) unchecked_arms.insert(c.arm);
+      if (i == 100 && checks) CHECK(unchecked_arms.empty());
       if (!c.checked) continue;
+      unchecked_arms.erase(c.arm);
       ++checked;
       for (lockstep& ls : all.steps()) ls.note_check(c, check_s);
     }
@@ -224,9 +227,31 @@ TEST_CASE("all ranks check the same calls: each arm's first call, and a share of
     CHECK(ran.size() == 9);
     if (!checks) CHECK(checked == 0);
     if (!checks) continue;
-    CHECK(unchecked_arms == 0);
     CHECK(checked > share / 2 * calls * call_s / check_s / 2);
     CHECK(checked * check_s < share * calls * call_s);
+  }
+}
+
+TEST_CASE("at no time have checks of long calls taken more than their share") {
+  constexpr double share = 0.01;
+  for (const double call_s : {2e-5, 3e-4}) {
+    const double check_s = 4 * call_s + 2e-5;
+    ranks all(3, {}, "knowledge_gradient", 1);
+    account paying;
+    all.steps()[0].expect({}, 0, &paying);
+    all.steps()[0].check(share);
+    int checked = 0;
+    double worst_s = 0;
+    for (int i = 0; i < 30000; ++i) {
+      const timed_call c = all.call(key_of(collective::broadcast, 10 + i % 5),
+                                    [&](int arm) { return call_s * (1 + 0.1 * arm); });
+      if (!c.checked) continue;
+      for (lockstep& ls : all.steps()) ls.note_check(c, check_s);
+      worst_s = std::max(worst_s, ++checked * check_s - share * (i + 1) * call_s);
+    }
+    CAPTURE(call_s, checked, worst_s);
+    CHECK(worst_s < (call_s < 1e-4 ? 1.1e-3 : 1.5 * check_s));
+    CHECK(checked * check_s > share / 3 * 30000 * call_s);
   }
 }
 

@@ -28,6 +28,7 @@ class account {
     const own_float_environment own;
     const std::lock_guard lock(mutex_);
     calls_s_ += std::max(0.0, seconds);
+    granted_checks_s_ = 0;
   }
   /// Sets the time that one communicator alone may spend on synchronisations before its calls have
   /// paid, and its longest call. The largest values count.
@@ -74,11 +75,16 @@ class account {
     const std::lock_guard lock(mutex_);
     checks_s_ += seconds;
   }
-  /// Whether the checks so far took at most this share of the calls' time.
-  bool allows_checks(double share) const {
+  /// How many of `wanted` checks, each of `check_s`, may happen before calls are added again: this
+  /// share of the calls' time pays for them, except for a few short ones.
+  int grant_checks(double share, double check_s, int wanted) {
     const own_float_environment own;
     const std::lock_guard lock(mutex_);
-    return checks_s_ <= free_checks_s + share * calls_s_;
+    const double unpaid_s = check_s <= longest_free_check_s ? free_checks_s : 0;
+    const double left_s = unpaid_s + share * calls_s_ - checks_s_ - granted_checks_s_;
+    const int granted = int(std::clamp(left_s / check_s, 0.0, double(wanted)));
+    granted_checks_s_ += granted * check_s;
+    return granted;
   }
   double spent_s() const {
     const std::lock_guard lock(mutex_);
@@ -93,8 +99,8 @@ class account {
   // As many trial calls as one context may spend before its calls have paid (guard.hpp). Otherwise
   // contexts of long calls would wait long for each other.
   static constexpr double free_trials = 40;
-  // The first checks of some arms.
-  static constexpr double free_checks_s = 5e-3;
+  // The first checks of some arms, of calls of up to some 40 us.
+  static constexpr double free_checks_s = 1e-3, longest_free_check_s = 2e-4;
 
   double bound_s() const {
     return free_s + free_merges_s_ + share_of_calls * calls_s_ + share_of_run * run_s_;
@@ -105,6 +111,7 @@ class account {
   double calls_s_ = 0, run_s_ = 0;
   double free_merges_s_ = 0, longest_call_s_ = 0;
   double work_s_ = 0, trials_s_ = 0, checks_s_ = 0;
+  double granted_checks_s_ = 0;  // since calls were added
   std::atomic<bool> is_set_up_{false};
 };
 

@@ -104,8 +104,7 @@ struct followed_context {
     num_explore = std::uint16_t(words[plan_words::explorations]);
     std::copy_n(words.begin() + plan_words::header, num_explore, explore.begin());
     if (!was_quiet || incumbent != incumbent_before) settled_since = calls;
-    checks.follow(words[plan_words::check_stride],
-                  (words[plan_words::flags] & plan_words::checks_first_calls) != 0, calls,
+    checks.follow(words[plan_words::check_stride], words[plan_words::first_checks], calls,
                   incumbent);
     schedule_event();
     return plan_words::header + num_explore;

@@ -42,6 +42,7 @@ struct arm_record {
   double time_s = 0;
   std::int64_t timed_calls = 0;  ///< calls in time_s
   double latest_s = 0;           ///< the latest of these means
+  bool was_checked = false;      ///< the result of at least one call
 };
 
 /// Whether the times of all arms are known so well that no other arm is likely to be clearly
@@ -78,8 +79,8 @@ class leader {
 
   /// From the next plan on, calls are checked for at most this share of their time.
   void check(double share) { checked_share_ = share; }
-  /// Notes how much longer a call took because it was checked.
-  void note_check(int context, double seconds);
+  /// Notes how much longer a call of this arm took because it was checked.
+  void note_check(int context, int arm, double seconds);
 
   /// Starts a context and returns its first plan.
   /// @param chosen the context's policy; null: native without timing, permanently
@@ -347,17 +348,19 @@ inline void leader::change_policy(int context, std::unique_ptr<policy> chosen, s
   led.chosen = std::move(chosen);
 }
 
-inline void leader::note_check(int context, double seconds) {
+inline void leader::note_check(int context, int arm, double seconds) {
   constexpr double weight = 0.2, longest = 4;  // of the usual cost: the rest is a delay
-  double& usual_s = led_[std::size_t(context)].check_s;
+  led_context& led = led_[std::size_t(context)];
+  led.record_of(arm).was_checked = true;
+  double& usual_s = led.check_s;
   if (usual_s < 0) usual_s = seconds;
   const double spent_s = std::min(seconds, longest * usual_s);
   usual_s += weight * (spent_s - usual_s);
   if (account_) account_->spend_on_checks(spent_s);
 }
 
-/// One half of the share is for a call in each stride, the other half for first calls of arms.
-/// Native alone is not checked, because there is no arm to change to.
+/// One half of the share is for a call in each stride, the other half for first calls of arms, once
+/// their time is known. Native alone is not checked, because there is no arm to change to.
 inline void leader::add_checks(const led_context& led, const policy& chosen, epoch_plan& p) const {
   constexpr double longest_stride = 1 << 20;
   constexpr double likely_s = 2e-5, likely_calls = 4;  // of a call; of a check, and likely_s more
@@ -368,7 +371,15 @@ inline void leader::add_checks(const led_context& led, const policy& chosen, epo
   const double check_s = led.check_s < 0 ? likely_calls * call_s + likely_s : led.check_s;
   const double stride = check_s / (checked_share_ / 2 * call_s);
   p.check_stride = int(std::clamp(std::ceil(stride), 1.0, longest_stride));
-  p.checks_first_calls = !account_ || account_->allows_checks(checked_share_);
+  if (!believed && led.last_seconds <= 0 && led.check_s < 0) return;
+  const auto is_unchecked = [&](const arm_record& r) {
+    return !r.was_checked && (r.arm == p.incumbent ||
+                              std::ranges::find(p.explore, r.arm, &exploration::arm) !=
+                                  p.explore.end());
+  };
+  const int unchecked = int(std::ranges::count_if(led.records, is_unchecked));
+  p.first_checks =
+      account_ ? account_->grant_checks(checked_share_, check_s, unchecked) : unchecked;
 }
 
 inline void leader::account_calls(int context, const followed_context& s) {

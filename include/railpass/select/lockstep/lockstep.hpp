@@ -270,7 +270,7 @@ class lockstep {
     const own_float_environment own;
     if (awaits_next()) check_s_ = seconds;
     contexts_[std::size_t(call.context)].ended_s += seconds;
-    if (is_leader_) leader_.note_check(call.context, seconds);
+    if (is_leader_) leader_.note_check(call.context, call.arm, seconds);
   }
 
   /// Leader only: creates the context's first plan.

@@ -35,10 +35,11 @@ struct plan_words {
     period,
     flags,
     check_stride,
+    first_checks,
     explorations,
     header
   };
-  static constexpr std::int32_t settled = 1, asks_size = 2, checks_first_calls = 4;  // flags
+  static constexpr std::int32_t settled = 1, asks_size = 2;  // flags
   static constexpr std::size_t most = header + epoch_plan::max_explore;
   static constexpr int arm_bits = 11;
   static constexpr int max_arms = 1 << arm_bits;
@@ -61,9 +62,9 @@ struct plan_words {
     words[stride] = std::clamp(p.timed_stride, 0, longest_epoch);
     words[length] = std::clamp(p.length, 1, longest_epoch);
     words[period] = p.period > 0 ? std::clamp(p.period, position + 1, longest_epoch) : 0;
-    words[flags] = (p.settled ? settled : 0) | (p.asks_size ? asks_size : 0) |
-                   (p.checks_first_calls ? checks_first_calls : 0);
+    words[flags] = (p.settled ? settled : 0) | (p.asks_size ? asks_size : 0);
     words[check_stride] = std::clamp(p.check_stride, 0, longest_epoch);
+    words[first_checks] = p.first_checks;
     words[explorations] = std::int32_t(count);
     return header + count;
   }

@@ -90,7 +90,7 @@ struct epoch_plan {
   bool asks_size = false;
   /// One of this many calls is checked; 0: none. Set by the leader, as the next member.
   int check_stride = 0;
-  bool checks_first_calls = false;  ///< the first call of each arm is checked, too
+  int first_checks = 0;  ///< of so many arms that were not checked, the next call is checked, too
 };
 
 /// The input of a plan.
