@@ -125,6 +125,8 @@ class process {
   /// Gives all ranks the exclusions of all, unless all have the same. Collective over
   /// MPI_COMM_WORLD, before any call, if all ranks run railpass.
   void share_exclusions(bool all_have_the_same);
+  /// Whether that was called.
+  bool shares_exclusions() const { return shares_exclusions_; }
 
   /// From now on, communicators agree in their first call. On all ranks before any call, or on no
   /// rank.
@@ -242,7 +244,7 @@ class process {
   select::statistics_dump freed_;  // of freed communicators
   int num_hosts_ = 1;
   std::atomic<std::uint32_t> pins_run_{0};
-  bool begins_at_first_calls_ = false;
+  bool shares_exclusions_ = false, begins_at_first_calls_ = false;
   std::optional<knowledge::plan> plan_;
   std::uint64_t plan_mark_ = 0;  // of its text; 0: no plan
   bool all_follow_plan_ = false;
