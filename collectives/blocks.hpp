@@ -64,6 +64,20 @@ inline double strided_burst_s(const cost_query& q, const routes& r, std::int64_t
   return burst_s(r, messages, all_leaving);
 }
 
+/// All ranks hear of all other ranks, in rounds of up to radix - 1 messages.
+inline double n_way_dissemination_s(const cost_query& q, const routes& r, std::int64_t radix) {
+  double total_s = 0;
+  for (std::int64_t distance = 1; distance < q.num_ranks; distance *= radix)
+    total_s += strided_burst_s(
+        q, r, distance, double(std::min<std::int64_t>(radix - 1, (q.num_ranks - 1) / distance)));
+  return total_s;
+}
+
+/// Of the n-way dissemination by which all ranks learn a few words of all ranks. Chosen by
+/// simulated rounds of short messages: on 16 to 256 ranks of six machines 3 messages at once take
+/// 0.55 to 0.8 times as long as one, and 7 messages 0.87 to 1.36 times as long as 3.
+inline constexpr int agreement_radix = 4;
+
 /// An algorithm for equal blocks that serves `op`, whose lengths only pairs of ranks know: in each
 /// call the ranks first learn how long the longest block is, by dissemination, and make all blocks
 /// as long. Source: Fan et al.: Optimizing the Bruck algorithm for non-uniform all-to-all
@@ -74,7 +88,7 @@ constexpr algorithm padded(collective op) {
   a.needs.longest_block = true;
   a.cost_s = [](const cost_query& q, const parameters& values) {
     const routes question(q, 2 * sizeof(std::int64_t));
-    return dissemination_s(q.num_ranks, question) +
+    return n_way_dissemination_s(q, question, agreement_radix) +
            2 * q.num_ranks * q.machine.copy.time_s(q.bytes / q.num_ranks) + Equal.cost_s(q, values);
   };
   return a;

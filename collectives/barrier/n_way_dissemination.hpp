@@ -37,13 +37,7 @@ inline schedule build_n_way_dissemination(const shape& s, const parameters& valu
 }
 
 inline double cost_n_way_dissemination(const cost_query& q, const parameters& values) {
-  const routes r(q, 1);
-  double total_s = 0;
-  for (std::int64_t distance = 1; distance < q.num_ranks; distance *= values[0])
-    total_s += strided_burst_s(
-        q, r, distance,
-        double(std::min<std::int64_t>(values[0] - 1, (q.num_ranks - 1) / distance)));
-  return total_s;
+  return n_way_dissemination_s(q, routes(q, 1), values[0]);
 }
 
 inline constexpr algorithm n_way_dissemination{

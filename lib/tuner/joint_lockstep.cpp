@@ -7,7 +7,6 @@
 #include "railpass/base/settings.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <functional>
 #include <new>
@@ -88,39 +87,51 @@ int joint_lockstep::add_up(std::span<std::uint64_t> words) {
   return reduce_to_all(words, "the check of the result", std::plus());
 }
 
-// The words of `before` ranks before this rank are known. Each round sends them, with this rank's
-// own words or without, and so doubles their number, or doubles it and adds one: the binary digits
-// of the number of other ranks, from the first on. The words of each rank count once.
 template <class Combine>
 int joint_lockstep::reduce_to_all(std::span<std::uint64_t> words, std::string_view doing,
                                   const Combine& combine) {
   const std::size_t size = words.size();
-  const std::span sent = std::span(sent_).first(size), arrived = std::span(arrived_).first(size);
-  agreed_words known{};  // of the ranks before
-  const auto add = [&](std::span<const std::uint64_t> more, std::span<std::uint64_t> to) {
-    std::ranges::transform(to, more, to.begin(), combine);
+  const auto add = [&](const agreed_words& more, std::span<std::uint64_t> to) {
+    std::ranges::transform(to, std::span(more).first(size), to.begin(), combine);
   };
-  const auto others = unsigned(num_ranks_ - 1);
-  int before = 0, code = MPI_SUCCESS;
-  for (int digit = std::bit_width(others); digit-- > 0 && code == MPI_SUCCESS;) {
-    const bool with_own = (others >> digit & 1) != 0;
-    if (with_own) std::ranges::copy(words, sent.begin());
-    if (before > 0 && with_own) add(std::span(known).first(size), sent);
-    if (!with_own) std::copy_n(known.begin(), size, sent.begin());
-    const int distance = before + (with_own ? 1 : 0), from = wrap(rank_ - distance, num_ranks_);
-    MPI_Request request = MPI_REQUEST_NULL;
-    code = start_receive(from, as_sent(arrived), request);
-    if (code == MPI_SUCCESS)
-      code = send_to(wrap(rank_ + distance, num_ranks_), as_sent(sent), doing);
-    if (code == MPI_SUCCESS) code = end_receive(from, request, doing);
-    if (before > 0)
-      add(arrived, std::span(known).first(size));
-    else
-      std::ranges::copy(arrived, known.begin());
-    before += distance;
+  const int others = num_ranks_ - 1;
+  int code = MPI_SUCCESS;
+  for (int unit = agreement_round::first_unit(others); unit > 0 && code == MPI_SUCCESS;
+       unit /= agreement_round::radix) {
+    const agreement_round round(others, unit);
+    std::ranges::copy(words, sent_.begin());
+    if (round.before > 0) add(known_, std::span(sent_).first(size));
+    code = exchange(round, size, doing);
+    if (round.before == 0) known_ = arrived_[0];
+    for (int i = round.before == 0 ? 1 : 0; i < round.messages(); ++i)
+      add(arrived_[std::size_t(i)], std::span(known_).first(size));
   }
   if (code != MPI_SUCCESS) leave_others();
-  if (before > 0) add(std::span(known).first(size), words);
+  if (others > 0) add(known_, words);
+  return code;
+}
+
+int joint_lockstep::exchange(const agreement_round& round, std::size_t size,
+                             std::string_view doing) {
+  constexpr auto most = std::size_t(agreement_round::radix - 1);
+  const auto n = std::size_t(round.messages());
+  std::array<MPI_Request, most> received, sent;
+  received.fill(MPI_REQUEST_NULL);
+  sent.fill(MPI_REQUEST_NULL);
+  const auto peer = [&](std::size_t i, int sign) {
+    return wrap(rank_ + sign * round.distance(int(i)), num_ranks_);
+  };
+  int code = MPI_SUCCESS;
+  for (std::size_t i = 0; i < n && code == MPI_SUCCESS; ++i) {
+    agreed_words& told = round.has_own(int(i)) ? sent_ : known_;
+    code = start_receive(peer(i, -1), as_sent(std::span(arrived_[i]).first(size)), received[i]);
+    if (code == MPI_SUCCESS)
+      code = start_send(peer(i, 1), as_sent(std::span(told).first(size)), sent[i]);
+  }
+  for (std::size_t i = 0; i < n && code == MPI_SUCCESS; ++i) {
+    code = end_send(peer(i, 1), sent[i], doing);
+    if (code == MPI_SUCCESS) code = end_receive(peer(i, -1), received[i], doing);
+  }
   return code;
 }
 
@@ -134,10 +145,16 @@ int joint_lockstep::hand_down(std::span<std::int32_t> words, std::string_view do
 
 int joint_lockstep::send_to(int peer, std::span<std::int32_t> words, std::string_view doing) {
   MPI_Request request = MPI_REQUEST_NULL;
+  if (const int failure = start_send(peer, words, request)) return failure;
+  return end_send(peer, request, doing);
+}
+
+int joint_lockstep::start_send(int peer, std::span<std::int32_t> words, MPI_Request& request) {
+  return lane_->isend(words.data(), int(words.size()), peer, base_lane::plan_tag, &request);
+}
+
+int joint_lockstep::end_send(int peer, MPI_Request& request, std::string_view doing) {
   MPI_Status status;
-  if (const int failure =
-          lane_->isend(words.data(), int(words.size()), peer, base_lane::plan_tag, &request))
-    return failure;
   const awaited_peer receiver{.rank = peer, .sends = 1};
   return wait_for(request, status, doing, &receiver);
 }

@@ -10,6 +10,7 @@
 #include "lib/group/base.hpp"
 #include "lib/group/failure_words.hpp"
 #include "lib/group/merge_messages.hpp"
+#include "lib/tuner/agreement_round.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/select/lockstep/lockstep.hpp"
 
@@ -193,7 +194,10 @@ class joint_lockstep {
   // Replaces the words by what `combine`, in any order, makes of the words of all ranks.
   template <class Combine>
   int reduce_to_all(std::span<std::uint64_t> words, std::string_view doing, const Combine& combine);
+  int exchange(const agreement_round& round, std::size_t size, std::string_view doing);
   int send_to(int peer, std::span<std::int32_t> words, std::string_view doing);
+  int start_send(int peer, std::span<std::int32_t> words, MPI_Request& request);
+  int end_send(int peer, MPI_Request& request, std::string_view doing);
   int receive_from(int peer, std::span<std::int32_t> words, std::string_view doing);
   int start_receive(int peer, std::span<std::int32_t> words, MPI_Request& request);
   int end_receive(int peer, MPI_Request& request, std::string_view doing);
@@ -227,7 +231,9 @@ class joint_lockstep {
   failure_words words_;
   select::tree_position tree_;
   using agreed_words = std::array<std::uint64_t, most_agreed>;
-  agreed_words sent_{}, arrived_{};  // MPI may use both after a failure
+  // MPI may use all of them after a failure.
+  agreed_words sent_{}, known_{};
+  std::array<agreed_words, agreement_round::radix - 1> arrived_{};
   told_calls told_;
   std::string why_unlike_;
 };
