@@ -6,6 +6,8 @@
 
 #include "collectives/parts.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace railpass::collectives {
@@ -16,8 +18,6 @@ struct mesh {
   int columns;
   int rows;
 
-  /// Rows of `row_length`, which divides `p`.
-  constexpr mesh(int p, int row_length) : columns(row_length), rows(p / row_length) {}
   explicit constexpr mesh(int p) : columns(p), rows(1) {
     for (int r = 2; std::int64_t{r} * r <= p; ++r)
       if (p % r == 0) {
@@ -28,6 +28,21 @@ struct mesh {
   constexpr int row(int rank) const { return rank / columns; }
   constexpr int column(int rank) const { return rank % columns; }
 };
+
+/// The extents of a mesh of at most so many dimensions, each of several ranks, as equal as
+/// possible, the largest last.
+inline std::vector<int> mesh_extents(int p, int dimensions) {
+  std::vector<int> extents;
+  for (; dimensions > 1; --dimensions) {
+    int extent = 1;
+    for (int n = 2; std::pow(n, dimensions) <= p; ++n)
+      if (p % n == 0) extent = n;
+    if (extent > 1) extents.push_back(extent);
+    p /= extent;
+  }
+  if (p > 1 || extents.empty()) extents.push_back(p);
+  return extents;
+}
 
 inline block_range block_of(int rank, int num_ranks) { return {.parts = num_ranks, .first = rank}; }
 
@@ -94,10 +109,11 @@ constexpr algorithm padded(collective op) {
   return a;
 }
 
-/// A burst to all other ranks of the rank's row of a mesh.
-inline double row_burst_s(const cost_query& q, const routes& r, int columns) {
-  const bool across = q.num_ranks > q.ranks_per_node && columns > r.per_node;
-  return burst_s(r, columns - 1, across ? r.per_node * double(columns - r.per_node) : 0);
+/// A burst to all other ranks of the rank's row of a mesh, whose ranks are `stride` apart.
+inline double row_burst_s(const cost_query& q, const routes& r, int columns, int stride = 1) {
+  const bool across = q.num_ranks > q.ranks_per_node && columns * stride > r.per_node;
+  const int near = std::clamp(r.per_node / stride, 1, columns);
+  return burst_s(r, columns - 1, across ? r.per_node * double(columns - near) : 0);
 }
 
 }  // namespace railpass::collectives
