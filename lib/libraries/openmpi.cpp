@@ -105,11 +105,18 @@ std::vector<row> rows_of(collective op, const std::vector<rule>& rules) {
   return rows;
 }
 
+// Bench forces these algorithms with Open MPI's default fan-out (coll_tuned_init_chain_fanout,
+// coll_tuned_init_tree_fanout); in a rule, 0 stands for another one. The rest have no fan-out.
+int fan_out_of(const own_algorithm& algorithm) {
+  constexpr int by_default = 4;
+  return algorithm.name == "chain" || algorithm.name == "bruck-k-fanout" ? by_default : 0;
+}
+
 void write_row(std::ostream& text, const row& r) {
   text << r.from_bytes;
   if (r.what)
-    text << ' ' << r.what->algorithm.number << " 0 " << r.what->segment_bytes << "  # "
-         << r.what->algorithm.name << '\n';
+    text << ' ' << r.what->algorithm.number << ' ' << fan_out_of(r.what->algorithm) << ' '
+         << r.what->segment_bytes << "  # " << r.what->algorithm.name << '\n';
   else
     text << " 0 0 0  # the default\n";
 }

@@ -178,6 +178,8 @@ TEST_CASE("files that cannot carry rules are named") {
 
 namespace {
 
+const std::string chain = "5", ring = "4";  // bench() numbers algorithms by their names' lengths
+
 // What Open MPI 4.1 does with a file of rules (coll_tuned_dynamic_file.c,
 // coll_tuned_dynamic_rules.c).
 class open_mpi {
@@ -201,7 +203,7 @@ class open_mpi {
         sizes.push_back({.num_ranks = next(), .rows = {}});
         for (long m = next(); m > 0; --m) {
           const long bytes = next(), algorithm = next(), fan_out = next(), segment = next();
-          CHECK(fan_out == 0);
+          CHECK(fan_out == (std::to_string(algorithm) == chain ? 4 : 0));
           if (sizes.back().rows.empty())
             REQUIRE(bytes == 0);
           else
@@ -236,8 +238,6 @@ class open_mpi {
   };
   std::map<long, std::vector<block>> rules_;
 };
-
-const std::string chain = "5", ring = "4";  // bench() numbers algorithms by their names' lengths
 
 }  // namespace
 
