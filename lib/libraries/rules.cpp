@@ -5,6 +5,7 @@
 #include "lib/libraries/library.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/statistics.hpp"
+#include "railpass/base/units.hpp"
 
 #include <algorithm>
 #include <map>
@@ -89,6 +90,22 @@ bool passes(const bench_result& r) {
          bounds_of_median(r.launch_ratios).bounds.high < 1;
 }
 
+// Bench leaves algorithms out for which it has no time. They are then missing at a size although a
+// smaller size has them.
+void note_missing(const named_bench& file, collective op, sentences& left_out) {
+  std::map<std::int64_t, std::set<std::string>> sizes;
+  for (const bench_result& r : file.bench.results)
+    if (r.collective == name_of(op) && is_own_algorithm(r.arm)) sizes[r.bytes].insert(r.arm);
+  std::set<std::string> known;
+  for (const auto& [bytes, arms] : sizes) {
+    known.insert(arms.begin(), arms.end());
+    if (const std::size_t missing = known.size() - arms.size(); missing > 0)
+      left_out.add(std::string(name_of(op)) + " of " + format_bytes(bytes) + " on " +
+                   std::to_string(file.bench.num_ranks) + " ranks by " + std::to_string(missing) +
+                   " more arms: bench had no time for them (see --budget)");
+  }
+}
+
 // All sizes of one collective in one file.
 curve curve_of(const named_bench& file, collective op, const rule_filter& why_not,
                sentences& left_out) {
@@ -161,6 +178,7 @@ rule_set rules_from(std::span<const named_bench> files, const rule_filter& why_n
       for (const named_bench* file : same) {
         curve sizes = curve_of(*file, op, why_not, left_out);
         if (!sizes.empty()) curves.push_back(std::move(sizes));
+        note_missing(*file, op, left_out);
       }
       if (curves.empty()) continue;
       of.ranks.push_back({.num_ranks = num_ranks, .rules = rules_of(curves)});

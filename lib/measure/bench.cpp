@@ -24,6 +24,13 @@ std::optional<arm> arm_named(collective op, const std::string& name) {
   }
 }
 
+// A cell's share of the time. A long message needs more time, for each arm to have a turn, although
+// a short one gets more repetitions.
+double weight_of(const cell_request& cell) {
+  constexpr std::int64_t short_bytes = 4096;
+  return std::sqrt(double(std::max(short_bytes, cell.bytes)));
+}
+
 // The MPI library's own algorithms that `arms` name.
 std::vector<contestant> own_contestants(const std::vector<std::string>& arms, collective op,
                                         std::int64_t bytes, const own_algorithms& own) {
@@ -133,10 +140,12 @@ void measure_cells(const job& j, std::vector<cell_request> cells, double budget_
                    const std::function<void(const cell_request&, const cell_result&)>& finished) {
   const double begin_s = steady_clock_s();
   const auto number = double(cells.size());
-  double done = 0;
+  double done = 0, weight_left = 0;
+  for (const cell_request& cell : cells) weight_left += weight_of(cell);
   for (cell_request& cell : cells) {
     const double left_s = agreed(budget_s - (steady_clock_s() - begin_s));
-    cell.budget_s = std::max(left_s, 0.05 * budget_s) / (number - done);
+    cell.budget_s = std::max(left_s, 0.05 * budget_s) * weight_of(cell) / weight_left;
+    weight_left -= weight_of(cell);
     const cell_result result =
         measure_cell(j, cell, [&](double fraction, const std::string& doing) {
           progress((done + std::min(1.0, fraction)) / number, doing);

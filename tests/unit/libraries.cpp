@@ -157,6 +157,20 @@ TEST_CASE("what a library refuses is said once") {
   CHECK(all.left_out == std::vector<std::string>{"broadcast by chain: not here"});
 }
 
+TEST_CASE("sizes at which bench had no time for some algorithms are named") {
+  const auto left_out = [](const std::vector<measured>& rows) {
+    return rules_from(std::vector{bench(4, rows)}, any).left_out;
+  };
+  CHECK(left_out(two_sizes).empty());
+  CHECK(left_out({{"broadcast", 8, "native:chain", 0.5},
+                  {"broadcast", 64, "native:chain", 0.5},
+                  {"broadcast", 64, "native:ring:8", 0.5},
+                  {"broadcast", 4096, "native", 1},
+                  {"broadcast", 4096, "native:ring", 0.5}}) ==
+        std::vector<std::string>{"broadcast of 4KiB on 4 ranks by 2 more arms: bench had no time "
+                                 "for them (see --budget)"});
+}
+
 TEST_CASE("files that cannot carry rules are named") {
   CHECK(said_by({bench(4, {{"broadcast", 8, "native:chain", 0.5, 0.1, 5}})}) ==
         "own.json: results: too few launches (5); a rule needs at least 6: run railpass bench "
