@@ -121,23 +121,35 @@ void write_row(std::ostream& text, const row& r) {
     text << " 0 0 0  # the default\n";
 }
 
+// Up to the next block's number of ranks.
+struct block {
+  int from_ranks;
+  const std::vector<rule>* rules;  // null: the default
+};
+
+// Communicators follow the block of the largest number of ranks that is not above theirs, or else
+// the first block.
+std::vector<block> blocks_of(const std::vector<rules_of_ranks>& ranks) {
+  std::vector<block> blocks{{1, nullptr}};
+  for (const rules_of_ranks& here : ranks) {
+    if (blocks.back().from_ranks == here.num_ranks) blocks.pop_back();
+    blocks.push_back({here.num_ranks, &here.rules});
+    blocks.push_back({here.num_ranks + 1, nullptr});
+  }
+  return blocks;
+}
+
 // The first version of the format, which all versions of Open MPI read. The second version adds
 // numbers of requests, which bench does not force.
 void write_collective(std::ostream& text, const rules_of_collective& of) {
   const line& l = *line_of(of.op);
-  // Communicators follow the rules of the largest number of ranks that is not above theirs.
-  std::size_t blocks = 0;
-  for (std::size_t i = 0; i < of.ranks.size(); ++i)
-    blocks +=
-        i + 1 < of.ranks.size() && of.ranks[i + 1].num_ranks == of.ranks[i].num_ranks + 1 ? 1 : 2;
-  text << '\n' << l.number << "  # " << l.name << '\n' << blocks << "  # numbers of ranks\n";
-  for (std::size_t i = 0; i < of.ranks.size(); ++i) {
-    const rules_of_ranks& here = of.ranks[i];
-    const std::vector<row> rows = rows_of(of.op, here.rules);
-    text << here.num_ranks << "  # ranks\n" << rows.size() << "  # sizes\n";
+  const std::vector<block> blocks = blocks_of(of.ranks);
+  text << '\n' << l.number << "  # " << l.name << '\n' << blocks.size() << "  # numbers of ranks\n";
+  for (const block& b : blocks) {
+    const std::vector<row> rows =
+        b.rules ? rows_of(of.op, *b.rules) : std::vector<row>{{0, nullptr}};
+    text << b.from_ranks << "  # ranks and more\n" << rows.size() << "  # sizes\n";
     for (const row& r : rows) write_row(text, r);
-    if (i + 1 == of.ranks.size() || of.ranks[i + 1].num_ranks > here.num_ranks + 1)
-      text << here.num_ranks + 1 << "  # ranks and more\n1  # size\n0 0 0 0  # the default\n";
   }
 }
 

@@ -235,10 +235,9 @@ class open_mpi {
   std::string choice(int collective_id, int num_ranks, long bytes) const {
     const auto of = rules_.find(collective_id);
     if (of == rules_.end()) return "0";
-    const block* best = nullptr;
+    const block* best = &of->second.front();  // also of fewer ranks
     for (const block& b : of->second)
       if (b.num_ranks <= num_ranks) best = &b;
-    if (!best) return "0";
     std::array<long, 3> row{0, 0, 0};
     for (const auto& r : best->rows)
       if (r[0] <= bytes) row = r;
