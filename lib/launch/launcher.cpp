@@ -193,7 +193,7 @@ std::string find_launcher(mpi_family family) {
                                                       : usual_family(kind) == family;
     if (suits) return name;
   }
-  throw error("no mpiexec of " + full_name(family) + " was found in PATH; name it with --launcher");
+  throw error("no mpiexec of " + full_name(family) + " was found in PATH");
 }
 
 starter find_starter(const std::string& launcher, const std::string& mpi,
@@ -202,7 +202,11 @@ starter find_starter(const std::string& launcher, const std::string& mpi,
   found.family = mpi.empty() ? family_of_program(program) : parse_family("--mpi", mpi);
   if (launcher.empty()) {
     if (found.family == mpi_family::unknown) found.family = family_of_build();
-    found.command = {find_launcher(found.family)};
+    try {
+      found.command = {find_launcher(found.family)};
+    } catch (const error& problem) {
+      throw error(std::string(problem.what()) + "; name it with --launcher");
+    }
     found.kind = kind_of_launcher(found.command.front());
     return found;
   }
