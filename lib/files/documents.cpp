@@ -4,6 +4,7 @@
 #include "lib/files/advisories_fields.hpp"
 #include "lib/files/bench_fields.hpp"
 #include "lib/files/files.hpp"
+#include "lib/files/halts_fields.hpp"
 #include "lib/files/knowledge_fields.hpp"
 #include "lib/files/plan_fields.hpp"
 #include "lib/files/profile_fields.hpp"
@@ -88,6 +89,11 @@ knowledge::advisory_list shipped_advisories() {
 std::string to_json(const knowledge::quarantined& q) { return document_of(q); }
 knowledge::quarantined parse_quarantine(std::string_view text, const std::string& name) {
   return parse_document<knowledge::quarantined>(text, name);
+}
+
+std::string to_json(const knowledge::halted_rank& r) { return document_of(r); }
+knowledge::halted_rank parse_halt(std::string_view text, const std::string& name) {
+  return parse_document<knowledge::halted_rank>(text, name);
 }
 
 }  // namespace railpass::internal::files

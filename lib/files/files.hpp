@@ -21,7 +21,8 @@
 
 namespace railpass::knowledge {
 struct advisory_list;  // advisories.hpp
-}
+struct halted_rank;    // halts.hpp
+}  // namespace railpass::knowledge
 
 namespace railpass::internal::files {
 
@@ -83,6 +84,9 @@ knowledge::advisory_list shipped_advisories();
 
 std::string to_json(const knowledge::quarantined& q);
 knowledge::quarantined parse_quarantine(std::string_view text, const std::string& name);
+
+std::string to_json(const knowledge::halted_rank& r);
+knowledge::halted_rank parse_halt(std::string_view text, const std::string& name);
 
 /// Facts that the output of another benchmark does not contain.
 struct import_facts {

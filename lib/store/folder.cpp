@@ -51,11 +51,7 @@ std::int64_t now_s() {
 }
 
 // " PID HOST\n" after the time in a lease.
-std::string owner_of_leases() {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  return ' ' + std::to_string(::getpid()) + ' ' + host.data() + '\n';
-}
+std::string owner_of_leases() { return ' ' + std::to_string(::getpid()) + ' ' + own_host() + '\n'; }
 
 // Known only for processes of this host. In containers the answer may be wrong, which costs double
 // work.
@@ -94,6 +90,12 @@ void each_entry(const fs::path& folder, Each each) {
 }
 
 }  // namespace
+
+std::string own_host() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return host.data();
+}
 
 fs::path folder_of(const fs::path& location, const fingerprint& machine) {
   const std::string marks = std::to_string(std::min(machine.num_hosts, 2)) + '\n' +

@@ -38,6 +38,9 @@ std::filesystem::path database_file(const std::filesystem::path& folder, std::ui
 /// Writes a file under a new name; false: the name is taken. Throws error.
 bool write_new(const std::filesystem::path& path, const std::string& bytes);
 
+/// The name of this host.
+std::string own_host();
+
 /// A name for a run that started to keep, or ended, at that time, with a random number or with
 /// these digits. Throws error if `ended_at` is not a time.
 std::string new_id(const std::string& ended_at);

@@ -6,6 +6,7 @@
 #include "lib/files/bench_fields.hpp"
 #include "lib/files/comparison_fields.hpp"
 #include "lib/files/files.hpp"
+#include "lib/files/halts_fields.hpp"
 #include "lib/files/knowledge_fields.hpp"
 #include "lib/files/plan_fields.hpp"
 #include "lib/files/profile_fields.hpp"
@@ -60,6 +61,7 @@ TEST_CASE("schemas are those of the fields") {
   check_schema<files::comparison>();
   check_schema<knowledge::advisory_list>();
   check_schema<knowledge::collection>();
+  check_schema<knowledge::halted_rank>();
   check_schema<knowledge::plan>();
   check_schema<knowledge::quarantined>();
   check_schema<profile>();

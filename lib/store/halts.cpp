@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/store/halts.hpp"
+
+#include "lib/files/files.hpp"
+#include "lib/store/folder.hpp"
+#include "lib/store/quarantine.hpp"
+#include "railpass/base/error.hpp"
+#include "railpass/knowledge/joined.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fcntl.h>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace railpass::internal::store {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t largest_bytes = std::size_t{256} << 10;
+constexpr std::size_t most_files = 1 << 16;
+// Seconds, beside the periods of a record, by which clocks of hosts and slow file systems may be
+// late.
+constexpr std::int64_t leeway_s = 60;
+
+fs::path folder_in(const fs::path& own) { return own / "halted"; }
+
+[[noreturn]] void fail(const fs::path& path, const char* what) {
+  throw error(path.string() + ": " + what + ": " + std::strerror(errno));
+}
+
+enum class holding { free, held, unknown };
+
+holding lock_of(const fs::path& path) {
+  const file_descriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
+  if (file.is_open() && uninterrupted([&] { return ::flock(file.get(), LOCK_SH | LOCK_NB); }) == 0)
+    return holding::free;
+  return file.is_open() && errno == EWOULDBLOCK ? holding::held : holding::unknown;
+}
+
+struct found_record {
+  fs::path path;
+  holding lock = holding::unknown;
+  knowledge::halted_rank record{};
+
+  bool is_old(std::int64_t now_s) const {
+    constexpr double periods = 3;
+    return double(now_s - knowledge::seconds_of(record.written_at).value_or(0)) >
+           periods * record.period_s + double(leeway_s);
+  }
+};
+
+// A process creates its file before it writes the record.
+void drop_if_corrupt(const fs::path& path, std::int64_t now_s, const error& problem,
+                     std::vector<std::string>& said) {
+  struct ::stat status {};
+  if (::stat(path.c_str(), &status) != 0 || now_s <= status.st_mtime + leeway_s) return;
+  said.push_back(std::string(problem.what()) + "; railpass removes this record");
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+std::vector<found_record> read_all(const std::vector<fs::path>& paths, std::int64_t now_s,
+                                   std::vector<std::string>& said) {
+  std::vector<found_record> all;
+  for (const fs::path& path : paths) {
+    const holding lock = lock_of(path);
+    try {
+      const std::string text = files::read_text(path.string(), largest_bytes);
+      all.push_back({path, lock, files::parse_halt(text, path.string())});
+    } catch (const error& problem) {
+      if (lock != holding::held) drop_if_corrupt(path, now_s, problem, said);
+    }
+  }
+  return all;
+}
+
+// Processes with a communicator in common, directly or by others, are of one run.
+std::vector<std::vector<found_record>> split_into_runs(std::vector<found_record> all) {
+  std::vector<std::vector<found_record>> runs;
+  std::map<std::string, std::size_t> run_of;  // by communicator
+  for (found_record& one : all) {
+    const std::size_t mine = runs.size();
+    runs.emplace_back();
+    for (const knowledge::halted_call& c : one.record.calls) {
+      const std::size_t other = run_of.try_emplace(c.communicator, mine).first->second;
+      if (other == mine) continue;
+      std::ranges::move(runs[other], std::back_inserter(runs[mine]));
+      runs[other].clear();
+      for (auto& [id, run] : run_of)
+        if (run == other) run = mine;
+    }
+    runs[mine].push_back(std::move(one));
+  }
+  std::erase_if(runs, [](const auto& run) { return run.empty(); });
+  return runs;
+}
+
+bool is_over(const std::vector<found_record>& run, const std::string& here, std::int64_t now_s) {
+  const auto any_is = [&](holding lock) {
+    return std::ranges::find(run, lock, &found_record::lock) != run.end();
+  };
+  if (any_is(holding::held)) return false;
+  return (!any_is(holding::unknown) &&
+          std::ranges::any_of(run, [&](const auto& one) { return one.record.host == here; })) ||
+         std::ranges::all_of(run, [&](const auto& one) { return one.is_old(now_s); });
+}
+
+std::vector<fs::path> paths_in(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure);
+       !failure && at != fs::directory_iterator() && paths.size() < most_files;
+       at.increment(failure))
+    if (at->path().extension() == ".json") paths.push_back(at->path());
+  if (failure && failure != std::errc::no_such_file_or_directory)
+    throw error(folder.string() + ": cannot be read: " + failure.message());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+// Leaders of one run come at the same time. Each may need what the first puts into quarantine.
+std::optional<lease> take_in_turn(const fs::path& folder) {
+  for (int tries = 0; tries < 100; ++tries) {
+    if (std::optional<lease> mine = lease::take(folder)) return mine;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return std::nullopt;
+}
+
+void judge(const fs::path& own, const std::vector<found_record>& run,
+           std::vector<std::string>& said) {
+  std::vector<knowledge::halted_rank> records;
+  for (const found_record& one : run) records.push_back(one.record);
+  std::vector<knowledge::quarantined> before;
+  for (quarantine_file& file :
+       quarantine({.own = own, .others = {}}, records.front().mpi_library).files)
+    before.push_back(std::move(file.record));
+  for (knowledge::hang& h : knowledge::hangs_of(records, before)) {
+    if (h.culprit) add(own, *h.culprit);
+    said.push_back(std::move(h.text));
+  }
+  for (const found_record& one : run) {
+    std::error_code ignored;  // another process was faster
+    fs::remove(one.path, ignored);
+  }
+}
+
+}  // namespace
+
+halt_file::halt_file(const fs::path& own) {
+  std::error_code failure;
+  fs::create_directories(folder_in(own), failure);
+  if (failure) throw error(folder_in(own).string() + ": cannot be created: " + failure.message());
+  path_ = folder_in(own) / (new_id(files::utc_now()) + ".json");
+  file_ = file_descriptor(uninterrupted(
+      [&] { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); }));
+  if (!file_.is_open()) fail(path_, "cannot be created");
+  uninterrupted([&] { return ::flock(file_.get(), LOCK_EX | LOCK_NB); });  // not everywhere
+}
+
+halt_file::~halt_file() {
+  std::error_code ignored;
+  fs::remove(path_, ignored);
+}
+
+// In one call of the system, so that a reader never meets a part of the text. Blanks at the end
+// replace the rest of a longer text.
+void halt_file::write(const knowledge::halted_rank& r) {
+  std::string text = files::to_json(r);
+  size_ = std::max(size_, text.size());
+  text.resize(size_, ' ');
+  if (uninterrupted([&] { return ::pwrite(file_.get(), text.data(), text.size(), 0); }) !=
+      ::ssize_t(text.size()))
+    fail(path_, "cannot be written");
+}
+
+std::vector<std::string> judge_halts(const fs::path& own, const std::string& here,
+                                     std::int64_t now_s) {
+  std::vector<std::string> said;
+  if (paths_in(folder_in(own)).empty()) return said;
+  const std::optional<lease> mine = take_in_turn(folder_in(own));
+  if (!mine) return said;
+  for (const auto& run : split_into_runs(read_all(paths_in(folder_in(own)), now_s, said)))
+    if (is_over(run, here, now_s)) judge(own, run, said);
+  return said;
+}
+
+std::vector<std::string> judge_halts(const fs::path& own) {
+  return judge_halts(own, own_host(), knowledge::seconds_of(files::utc_now()).value_or(0));
+}
+
+}  // namespace railpass::internal::store
