@@ -4,6 +4,7 @@
 #include "lib/cli/environment.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/report/table.hpp"
+#include "lib/store/halts.hpp"
 #include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
 
@@ -41,6 +42,7 @@ void say(const std::vector<std::string>& problems) {
 }
 
 int list(const options& o) {
+  const std::vector<std::string> hangs = store::judge_halts(o.locations().own);
   const store::quarantine_contents found = store::quarantine(o.locations(), {});
   ordered_json list = ordered_json::array();
   report::table lines({"algorithm", "MPI library", "found", "ranks", "size", "difference"}, 1);
@@ -57,6 +59,7 @@ int list(const options& o) {
                     {"bytes", q.bytes},
                     {"elements", q.elements},
                     {"difference", q.difference},
+                    {"hung_on", q.hung_on},
                     {"counts", file.counts},
                     {"path", file.path.string()}});
     lines.add({printable(name_of(q)), printable(q.mpi_library), q.found_at.substr(0, 10),
@@ -65,13 +68,14 @@ int list(const options& o) {
                    (file.counts ? "" : " (ignored: only a site's file quarantines native)")});
   }
   if (o.json.text()) {
+    say(hangs);
     say(found.problems);
     if (lines.empty())
       screen().words() << "No algorithm is in quarantine.\n";
     else
       screen().words() << screen().printed(lines);
   }
-  o.json.write(ordered_json{{"quarantined", list}, {"problems", found.problems}});
+  o.json.write(ordered_json{{"quarantined", list}, {"hangs", hangs}, {"problems", found.problems}});
   return succeeded;
 }
 

@@ -155,6 +155,7 @@ class cell_executor {
       }
       const std::uint64_t done = first_ + number_in_call(s, s.places, segment);
       if (mine.memory()) mine.acknowledge(done);
+      watch.note_progress();
     }
     first_ += number_in_call(s, 0, p.segments);
     return p.opens_memory ? wait_until_closed(p, watch) : 0;
@@ -434,6 +435,7 @@ class cell_executor {
       const awaited_peer who{.rank = peer, .receives = 1};
       watch.report(watch.user_data, {&who, 1}, left.waited_s(now_s));
     }
+    watch.note_progress();
     return 0;
   }
   static void relax() {

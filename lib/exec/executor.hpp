@@ -149,6 +149,7 @@ class executor {
     const bool watching = watch.report != nullptr && watch.after_s > 0;
     do {
       if (progress()) {
+        watch.note_progress();
         empty = 0;
       } else {
         if (rail_.pending() == 0) return false;

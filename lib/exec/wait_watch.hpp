@@ -3,6 +3,7 @@
 
 #include "railpass/base/clock.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 
@@ -24,6 +25,13 @@ struct wait_watch {
   /// Now and then while nothing moves: a code that is not 0 ends the call with it.
   int (*look)(void* user_data) = nullptr;
   void* user_data = nullptr;
+  /// Counts what moves; another thread may read the count. Null: not counted.
+  std::atomic<std::uint64_t>* progress = nullptr;
+
+  void note_progress() const {
+    if (progress)
+      progress->store(progress->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 };
 
 /// Deadlines of one wait: a first time, and again whenever the time has doubled.

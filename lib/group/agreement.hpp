@@ -55,7 +55,7 @@ class agreement {
     return is_equal(settings) || (words_[settings] & words_[settings + 1]) == ~std::uint64_t{0};
   }
 
-  /// Rank 0 names the communicator, and never uses a name twice.
+  /// Rank 0 names the communicator. No other communicator has the name, in this run or another.
   void set_name(std::uint64_t of_communicator) { words_[name] = of_communicator; }
   std::uint64_t name_of_communicator() const { return words_[name]; }
 

@@ -3,6 +3,7 @@
 
 #include "lib/files/files.hpp"
 #include "lib/runtime/own_thread.hpp"
+#include "lib/store/halts.hpp"
 #include "lib/store/quarantine.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/error.hpp"
@@ -171,6 +172,25 @@ std::string keep_quarantine(const std::string& setting, const knowledge::quarant
                               });
   } catch (const error& e) {
     return failed + e.what();
+  }
+}
+
+void judge_killed_runs(const std::string& setting,
+                       const std::function<void(const std::string&)>& say) {
+  constexpr double many_files_s = 2;
+  if (setting == "off") return;
+  const std::string failed = "runs that were killed are not judged: ";
+  try {
+    in_time<bool>(many_files_s, [own = store::locations_of(setting).own, say, failed] {
+      try {
+        for (const std::string& sentence : store::judge_halts(own)) say(sentence);
+      } catch (const std::exception& problem) {
+        say(failed + problem.what());
+      }
+      return true;
+    });
+  } catch (const error& problem) {
+    say(failed + problem.what());
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <future>
 #include <memory>
 #include <stop_token>
@@ -49,6 +50,10 @@ std::vector<knowledge::quarantined> read_quarantine(const std::string& setting,
 /// patience. Returns a sentence about a problem, or nothing. Local; throws std::bad_alloc.
 std::string keep_quarantine(const std::string& setting, const knowledge::quarantined& q,
                             bool withdraws);
+/// Judges runs that were killed: see store::judge_halts. `say` may be called by another thread,
+/// even later. Waits for at most 2 s, and only if there are records. Local; throws std::bad_alloc.
+void judge_killed_runs(const std::string& setting,
+                       const std::function<void(const std::string&)>& say);
 /// One sentence about calls that take another time since this machine's MPI library, kernel or
 /// drivers changed, by the user's own store; empty: nothing is known. Local.
 std::string sentence_about_upgrade(const std::string& setting, const fingerprint& here);

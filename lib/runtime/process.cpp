@@ -7,6 +7,7 @@
 #include "lib/files/files.hpp"
 #include "lib/group/base.hpp"
 #include "lib/group/common_exclusions.hpp"
+#include "lib/runtime/halt_watch.hpp"
 #include "lib/runtime/hang_watch.hpp"
 #include "lib/runtime/known_faults.hpp"
 #include "lib/runtime/log.hpp"
@@ -147,6 +148,8 @@ process::process(std::vector<std::string>& problems, environment_settings read)
   if (values_.enable && !values_.plan.empty()) read_plan(problems);
   if (values_.enable && !values_.advisories.empty()) read_advisories(problems);
   if (values_.enable) hang_watch::begin(values_.hang_report, values_.log);
+  if (values_.enable && values_.knowledge != "off")
+    halt_watch::begin(values_.hang_report, values_.knowledge, mpi_library_);
 
   create_datatype_key(&datatype_key_);
   // MPI_Finalize deletes attributes of MPI_COMM_SELF first, while messages still travel. Attributes
@@ -213,6 +216,7 @@ void process::end() {
 void process::finalize() {
   // MPI allows no other thread inside a call now. Waits for other ranks are short, if any.
   for (known_communicator* const one : communicators_) one->leave();
+  halt_watch::end();
   leave_rails();
   if (!values_.stats.empty()) {
     const own_float_environment own;
@@ -535,6 +539,7 @@ void process::know_quarantine() {
   std::call_once(knows_quarantine_, [this] {
     const own_float_environment own;
     try {
+      judge_killed_runs(values_.knowledge, [this](const std::string& said) { record(said, true); });
       std::vector<std::string> problems;
       const auto mpi_library = files::this_machine(1, mpi_library_).mpi_library;
       for (const knowledge::quarantined& q :

@@ -67,7 +67,8 @@ long times_core_given() {
   joint_.come_to(c.op);
   const bool merges = joint_.begin_call();
   joint_.tell(c);
-  if (++call_number_ == asks_for_memory_at_) ask_for_memory();
+  watched_.begin(++call_number_, c.op, c.message_bytes);
+  if (call_number_ == asks_for_memory_at_) ask_for_memory();
   if (merges) merge_steps();
   return !joint_.is_gone();
 }
@@ -81,6 +82,7 @@ void session::merge_steps() {
 }
 
 void session::leave() {
+  watched_.leave();
   joint_.leave();
   process_.note_pins_run(pins_run_);
 }
@@ -522,7 +524,9 @@ int session::run_bound(const schedule& s) {
                          .after_s = joint_.patience_s(),
                          .report = tell_wait,
                          .look = look,
-                         .user_data = this};
+                         .user_data = this,
+                         .progress = &watched_.progress()};
+  const halt_watch::calls::inside in_arm(watched_, *last_arm_);
   const int code = s.places > 0 ? run_in_memory(s, watch) : run_by_messages(s, watch);
   return code == MPI_SUCCESS ? buffers_.finish() : code;
 }

@@ -15,6 +15,7 @@
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/exec/transport_executor.hpp"
 #include "lib/group/hosts.hpp"
+#include "lib/runtime/halt_watch.hpp"
 #include "lib/tuner/arm_table.hpp"
 #include "lib/tuner/memory_slot.hpp"
 #include "lib/tuner/plan_table.hpp"
@@ -293,6 +294,7 @@ class session final : slot_tenant {
   std::unique_ptr<plan_table> plan_;  // null: the session learns
   tuned_contexts joint_;
   int rank_ = 0, num_ranks_ = 1;
+  halt_watch::calls watched_;
   select::exclusions exclusions_;            // equal on all ranks
   std::vector<wrong_result> wrong_results_;  // so far, as all ranks know them
   node_order nodes_;

@@ -60,6 +60,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   std::string_view rails;
   if (made->over_rails_) rails = made->over_rails_->rail.names();
   if (made->plan_) made->follow_plan();
+  made->watched_.join(b.agreed.name_of_communicator());
   made->joint_.know_machine({nodes.num_nodes, nodes.most_ranks}, rails, passed_s);
   return {std::move(made)};
 }
@@ -102,6 +103,7 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
              {.after = "; calls of this kind and size go to the MPI library"}),
       rank_(rank),
       num_ranks_(num_ranks),
+      watched_(joint_.communicator(), rank, num_ranks),
       room_for_nodes_(std::make_shared<placement>(num_ranks)),
       room_for_caches_(std::make_shared<placement>(num_ranks)),
       policies_{values.policy} {

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <new>
 #include <string_view>
+#include <sys/random.h>
 #include <utility>
 
 namespace railpass::internal {
@@ -44,6 +45,12 @@ std::uint64_t hash_of_settings(const settings& values, std::uint64_t plan_mark) 
 #include "railpass/base/settings.def"
 #undef RAILPASS_SETTING
   return hash.value();
+}
+
+// 0 if the system gives no random number.
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  return ::getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number ? number : 0;
 }
 
 struct taken_resources {
@@ -88,9 +95,10 @@ void set_up::offer_resources() {
 
 void set_up::name_communicator() {
   static std::atomic<std::uint32_t> named{0};
+  static const std::uint64_t of_process = random_number();
   int world_rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-  if (rank_ == 0) agreed.set_name(std::uint64_t(world_rank) << 32 | ++named);
+  if (rank_ == 0) agreed.set_name(of_process ^ (std::uint64_t(world_rank) << 32 | ++named));
 }
 
 void set_up::make_part(bool pays, bool asked_for, const std::function<void()>& own_part) {

@@ -9,13 +9,17 @@
 #include "support/records.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
 #include <dlfcn.h>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace railpass;
@@ -32,7 +36,8 @@ struct faulty_arms {
   MPI_Comm comm = MPI_COMM_NULL;
   std::vector<std::string> algorithms;
   int bytes = 0;
-  int stride = 1;  // one of this many
+  int stride = 1;     // one of this many
+  bool lose = false;  // instead of altering them
   int sent = 0;
 
   bool alters(int count) {
@@ -79,6 +84,10 @@ void check_all(MPI_Comm comm, const char* policy = "round_robin") {
 extern "C" int PMPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag,
                           MPI_Comm comm, MPI_Request* request) {
   if (type == MPI_BYTE && planted.alters(count)) {
+    if (planted.lose) {
+      *request = MPI_REQUEST_NULL;
+      return MPI_SUCCESS;
+    }
     const auto* const bytes = static_cast<const std::byte*>(data);
     altered.emplace_back(bytes, bytes + count)[0] ^= std::byte{1};
     data = altered.back().data();
@@ -368,3 +377,58 @@ TEST_CASE("the algorithm that an earlier run has put into quarantine is not used
 }
 
 TEST_CASE("no algorithm is in quarantine", "[.]") { CHECK(process::get()->exclusions().empty()); }
+
+namespace {
+
+void gather_by_ring(MPI_Comm comm) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  std::vector<int> mine = numbers(1024, 0), all(std::size_t(1024 * size), -1);
+  call_options by;
+  by.arm = "ring";
+  mpi::all_gather(mine.data(), 1024, MPI_INT, all.data(), 1024, MPI_INT, comm, by);
+}
+
+// After two calls.
+MPI_Comm world_before_hang() {
+  MPI_Comm world = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &world);
+  MPI_Comm_set_name(world, "hangs");
+  mpi::start_tuning(world);
+  gather_by_ring(world);
+  gather_by_ring(world);
+  return world;
+}
+
+bool has_records() {
+  const std::filesystem::path records =
+      std::filesystem::path(std::getenv("RAILPASS_KNOWLEDGE")) / "halted";
+  return std::filesystem::exists(records) && !std::filesystem::is_empty(records);
+}
+
+}  // namespace
+
+// Run by cli/hangs.py, which kills them.
+TEST_CASE("an arm loses its messages", "[.]") {
+  const communicator world(world_before_hang());
+  planted = {.comm = world, .algorithms = {"ring"}, .bytes = 4096, .lose = true};
+  gather_by_ring(world);
+}
+TEST_CASE("the last rank makes no call", "[.]") {
+  const communicator world(world_before_hang());
+  if (world.rank() == world.size() - 1)
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  gather_by_ring(world);
+}
+TEST_CASE("the last rank is stopped", "[.]") {
+  const communicator world(world_before_hang());
+  if (world.rank() == world.size() - 1) raise(SIGSTOP);
+  gather_by_ring(world);
+}
+// Not killed.
+TEST_CASE("the last rank is late", "[.]") {
+  const communicator world(world_before_hang());
+  if (world.rank() == world.size() - 1)
+    while (!has_records()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  gather_by_ring(world);
+}
