@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   int* const planted_in = dlsym(RTLD_DEFAULT, "planted_in");
   int* const planted_bytes = dlsym(RTLD_DEFAULT, "planted_bytes");
   const long* const altered = dlsym(RTLD_DEFAULT, "altered_elements");
+  const long* const calls_of = dlsym(RTLD_DEFAULT, "calls_of");
   const long* const checks = dlsym(RTLD_DEFAULT, "sent_check_words");
   if (argc != 4 || !planted_in || num_ranks < 2) {
     fprintf(stderr, "expected message|result CALLS SEED, 2 ranks or more, and the shim\n");
@@ -54,8 +55,9 @@ int main(int argc, char** argv) {
     planted = of_all[1];
   }
   if (rank == 0)
-    printf("{\"calls\": %ld, \"planted\": %ld, \"met_at\": %ld, \"checks\": %ld}\n", call, planted,
-           met_at, *checks);
+    printf(
+        "{\"calls\": %ld, \"faulty\": %ld, \"planted\": %ld, \"met_at\": %ld, \"checks\": %ld}\n",
+        call, calls_of[where], planted, met_at, *checks);
   MPI_Finalize();
   return 0;
 }

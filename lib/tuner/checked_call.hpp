@@ -21,8 +21,8 @@ namespace railpass::internal {
 /// How the result of a call is checked.
 enum class check_kind { none, law, repetition };
 
-/// Equal on all ranks. Operations of the user are not checked: they need not be associative. Neither
-/// are sums of short integers, whose overflow MPI libraries treat in several ways.
+/// Equal on all ranks. Operations of the user are not checked: they need not be associative.
+/// Neither are sums of short integers, whose overflow MPI libraries treat in several ways.
 check_kind kind_of_check(const call& c);
 
 /// Local, except sum_magnitudes(). Runs are numbered from 0. A rank without memory for copies, or

@@ -373,9 +373,9 @@ inline void leader::add_checks(const led_context& led, const policy& chosen, epo
   p.check_stride = int(std::clamp(std::ceil(stride), 1.0, longest_stride));
   if (!believed && led.last_seconds <= 0 && led.check_s < 0) return;
   const auto is_unchecked = [&](const arm_record& r) {
-    return !r.was_checked && (r.arm == p.incumbent ||
-                              std::ranges::find(p.explore, r.arm, &exploration::arm) !=
-                                  p.explore.end());
+    return !r.was_checked &&
+           (r.arm == p.incumbent ||
+            std::ranges::find(p.explore, r.arm, &exploration::arm) != p.explore.end());
   };
   const int unchecked = int(std::ranges::count_if(led.records, is_unchecked));
   p.first_checks =
