@@ -9,6 +9,7 @@
 #include "railpass/knowledge/halts.hpp"
 #include "railpass/version.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cinttypes>
@@ -25,7 +26,8 @@ namespace railpass::internal {
 
 // Never destroyed, as the thread runs until the process ends.
 struct halt_watch::watched {
-  static constexpr std::size_t most_idle = 64;  // communicators outside arms in a file
+  static constexpr std::size_t most_idle = 64;            // communicators outside arms in a file
+  static constexpr double least_s = 0.01, most_s = 3600;  // of the period, whatever the setting
   static constexpr auto patience = std::chrono::milliseconds(50);
 
   std::mutex mutex;  // of everything here but the file; never held during calls of the file system
@@ -110,7 +112,7 @@ void halt_watch::begin(double period_s, const std::string& knowledge,
   const std::lock_guard lock(w.mutex);
   w.knowledge = knowledge;
   w.mpi_library = mpi_library;
-  w.period_s = period_s;
+  if (period_s > 0) w.period_s = std::clamp(period_s, watched::least_s, watched::most_s);
 }
 
 // A file system that blocks the watching thread does not block the program.

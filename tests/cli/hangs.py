@@ -77,7 +77,7 @@ class Hangs(ProgramTest):
         after = self.run_case("the algorithm that an earlier run has put into quarantine is not used")
         said = [line for line in after.stderr.splitlines() if "an earlier run ended while" in line]
         self.assertEqual(len(said), 1, after.stderr)
-        for words in ("all 3 ranks of communicator 'hangs'", "call 3 (all_gather of 12KiB, arm ring)",
+        for words in ("all 3 ranks of communicator 'hangs'", "call 3 (all_gather of 12288 bytes, arm ring)",
                       "no later run uses ring for all_gather"):
             self.assertIn(words, said[0])
         found = self.listed()

@@ -69,8 +69,8 @@ TEST_CASE("an arm hung if all ranks were inside") {
   REQUIRE(found.size() == 1);
   check_contains(found[0].text,
                  {"all 3 ranks of communicator 'world'",
-                  "call 812 (all_reduce of 4KiB, arm segmented_ring+segment_bytes=8KiB)", "n0, n1",
-                  "no later run uses segmented_ring for all_reduce"});
+                  "call 812 (all_reduce of 4096 bytes, arm segmented_ring+segment_bytes=8KiB)",
+                  "n0, n1", "no later run uses segmented_ring for all_reduce"});
   REQUIRE(found[0].culprit);
   CHECK(*found[0].culprit == quarantined{.mpi_library = "Some MPI 1.0",
                                          .railpass_version = "0.2.0",

@@ -124,7 +124,7 @@ class halted_communicator {
 
   static std::string text_of_call(const halted_call& c) {
     std::string text = "call " + std::to_string(c.call) + " (" + c.collective;
-    if (c.bytes > 0) text += " of " + format_bytes(c.bytes);
+    if (c.bytes > 0) text += " of " + std::to_string(c.bytes) + " bytes";
     return text + (c.arm.empty() ? ")" : ", arm " + c.arm + ")");
   }
   static std::string text_of_hosts(const std::vector<std::string>& all) {
