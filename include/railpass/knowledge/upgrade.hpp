@@ -4,12 +4,12 @@
 // from the runs before and after. The unit is the run: calls within a run share what a run is
 // lucky or unlucky with.
 //
-// Intervals: Welch, Biometrika 1947 (doi:10.1093/biomet/34.1-2.28). Student's distribution by
-// Wallace's approximation, Annals of Mathematical Statistics 1959 (doi:10.1214/aoms/1177706082).
-// Of the changes named, at most 5 % are expected to be none: Benjamini, Hochberg, Journal of the
-// Royal Statistical Society B 1995 (doi:10.1111/j.2517-6161.1995.tb02031.x).
+// Intervals: Welch, Biometrika 1947 (doi:10.1093/biomet/34.1-2.28). Of the changes named, at most 5
+// % are expected to be none: Benjamini, Hochberg, Journal of the Royal Statistical Society B 1995
+// (doi:10.1111/j.2517-6161.1995.tb02031.x).
 #pragma once
 
+#include "railpass/base/student.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/knowledge/collection.hpp"
 #include "railpass/select/lockstep/context.hpp"
@@ -21,7 +21,6 @@
 #include <cstdio>
 #include <functional>
 #include <map>
-#include <numbers>
 #include <span>
 #include <string>
 #include <tuple>
@@ -79,21 +78,6 @@ inline constexpr std::size_t least_runs = 3;
 
 namespace detail {
 
-/// The probability that a value of Student's distribution is at least as far from 0.
-inline double two_sided(double t, double freedom) {
-  const double z =
-      std::sqrt(freedom * std::log1p(t * t / freedom)) * (8 * freedom + 1) / (8 * freedom + 3);
-  return std::erfc(z / std::numbers::sqrt2);
-}
-inline double students_t95(double freedom) {
-  double low = 1, high = 1000;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (two_sided(middle, freedom) > 0.05 ? low : high) = middle;
-  }
-  return high;
-}
-
 struct log_times {
   double mean = 0, squared_error = 0;  // of the mean
   double freedom = 1;
@@ -121,7 +105,7 @@ inline tested_change compared(cell_change cell, std::span<const double> before,
                          (b.squared_error * b.squared_error / b.freedom +
                           n.squared_error * n.squared_error / n.freedom);
   const double gain = n.mean - b.mean, error = std::sqrt(error2);
-  const double reach = students_t95(freedom) * error;
+  const double reach = students_t(freedom, 0.05) * error;
   cell.runs_before = before.size();
   cell.runs_now = now.size();
   cell.before_s = std::exp(b.mean);
