@@ -101,6 +101,31 @@ inline void visit(auto& v, is<select::rail_statistics> auto& s) {
   v("backlog_s", s.backlog_s);
 }
 
+inline void visit(auto& v, is<select::host_difference> auto& d) {
+  v("value", d.value, finite{});
+  v("low", d.low, finite{});
+  v("high", d.high, finite{});
+  v({"is_named", "the interval is beyond the threshold of what matters"}, d.is_named);
+}
+inline void check(const json_reader& r, const select::host_difference& d) {
+  if (d.value < d.low) r.field("value").fail("expected at least low");
+  if (d.high < d.value) r.field("high").fail("expected at least value");
+}
+
+inline void visit(auto& v, is<select::host_statistics> auto& h) {
+  v("host", h.host, whole{.high = largest_count});
+  visit_if(!h.name.empty(), v, {"name", "with RAILPASS_HOST_NAMES=1"}, h.name);
+  v({"first_rank", "in MPI_COMM_WORLD"}, h.first_rank, whole{.high = largest_count});
+  v("num_ranks", h.num_ranks, one_or_more);
+  v({"late_s",
+     "difference from the mean of all other hosts, with its interval: time between a call and the "
+     "next call"},
+    h.late_s);
+  v({"starved_share",
+     "the same: share of the time in which ranks were ready to run but had no core"},
+    h.starved_share);
+}
+
 template <>
 inline constexpr document_format format_for<select::statistics_dump>{
     "railpass statistics", 1, "Statistics of a program's collectives (RAILPASS_STATS)"};
@@ -112,6 +137,7 @@ inline void visit(auto& v, is<select::statistics_dump> auto& d) {
   v("merge_cost_s", d.merge_cost_s);
   v("contexts", d.contexts);
   v(later("rails"), d.rails);
+  v(later("hosts"), d.hosts);
 }
 
 }  // namespace railpass::internal::files

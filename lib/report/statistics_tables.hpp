@@ -21,4 +21,9 @@ table statistics_numbers(const select::statistics_dump& dump);
 std::string statistics_text(const select::statistics_dump& dump, const statistics_view& view,
                             output& out);
 
+/// The hosts that the program ran on: one line per host, for programs and for people.
+table hosts_numbers(const select::statistics_dump& dump);
+std::string hosts_text(const select::statistics_dump& dump, const statistics_view& view,
+                       output& out);
+
 }  // namespace railpass::internal::report

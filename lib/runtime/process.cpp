@@ -218,6 +218,7 @@ void process::finalize() {
   for (known_communicator* const one : communicators_) one->leave();
   halt_watch::end();
   leave_rails();
+  gather_ledgers();
   if (!values_.stats.empty()) {
     const own_float_environment own;
     try {
@@ -240,6 +241,21 @@ void process::finalize() {
   if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
   for (known_communicator* const one : communicators_) one->drop();
   bases::of_process().end();
+}
+
+void process::gather_ledgers() {
+  if (!ledger_.has_started()) return;
+  const own_float_environment own;
+  try {
+    const base_mapping world = bases::of_process().find(MPI_COMM_WORLD);
+    if (!world.of) return;
+    if (world_rank_ != 0) return ledger_.tell(world, values_.host_names);
+    hosts_ = ledger_.gather(world, values_.host_names);
+    if (hosts_.empty())
+      record("the statistics lack the hosts: not all ranks came to MPI_Finalize within " +
+             std::to_string(host_ledger::patience_s) + " s of rank 0");
+  } catch (const std::bad_alloc&) {  // the statistics lack the hosts
+  }
 }
 
 // The function sets are known only at the end of the program.
@@ -614,6 +630,7 @@ select::statistics_dump process::statistics() {
   for (const known_communicator* const one : communicators_) one->add_statistics(dump);
   for (const auto& rails : rails_)
     std::ranges::move(statistics_of(rails->transport), std::back_inserter(dump.rails));
+  dump.hosts = hosts_;
   dump.machine_id = files::this_machine(num_hosts_, mpi_library_);
   dump.written_at = files::utc_now();
   return dump;

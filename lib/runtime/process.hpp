@@ -4,6 +4,7 @@
 // communicators.
 #pragma once
 
+#include "lib/runtime/host_ledger.hpp"
 #include "lib/runtime/knowledge.hpp"
 #include "lib/runtime/leaders.hpp"
 #include "lib/runtime/trace_file.hpp"
@@ -192,6 +193,9 @@ class process {
   select::statistics_dump statistics();
   /// For the dump: the largest number of hosts of any communicator whose rank 0 is this process.
   void note_hosts(int num_hosts);
+  /// Kept by communicators of all ranks; gathered when MPI is finalized.
+  host_ledger& ledger() { return ledger_; }
+  int num_ranks() const { return world_size_; }
 
  private:
   // Separate from get(), which is part of every call.
@@ -205,6 +209,7 @@ class process {
   void write_trace(const std::string& line);
   void finalize();
   void say_summary();
+  void gather_ledgers();
   void look_for_unknown_names();
   void look_for_idle_pins();
   void keep_so_far();
@@ -243,6 +248,8 @@ class process {
   select::account account_;
   select::statistics_dump freed_;  // of freed communicators
   int num_hosts_ = 1;
+  host_ledger ledger_;
+  std::vector<select::host_statistics> hosts_;  // rank 0 of MPI_COMM_WORLD, at the end
   std::atomic<std::uint32_t> pins_run_{0};
   bool shares_exclusions_ = false, begins_at_first_calls_ = false;
   std::optional<knowledge::plan> plan_;

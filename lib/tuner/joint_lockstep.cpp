@@ -3,6 +3,7 @@
 
 #include "lib/buffers/device_memory.hpp"
 #include "lib/call/own_errors.hpp"
+#include "lib/runtime/host_ledger.hpp"
 #include "lib/runtime/process.hpp"
 #include "railpass/base/settings.hpp"
 
@@ -47,6 +48,12 @@ void joint_lockstep::measure_together(bool same_clock) {
   if (!same_clock && !agreed) return;
   steps_.share_clock();
   if (!same_clock) merges_->compare_clocks(*agreed);
+}
+
+void joint_lockstep::keep_ledger(host_ledger& kept) {
+  if (!steps_.shares_clock()) return;
+  ledger_ = &kept;
+  ledger_->start();
 }
 
 // ---- first plans
@@ -182,9 +189,9 @@ void joint_lockstep::record(const select::timed_call& chosen, double started_s, 
   const std::unique_lock lock = guard();
   if (chosen.timed) {
     steps_.record(chosen, ended_s - started_s, steps_.gap_s(chosen, started_s), gave_core);
-    if (process_.clock() != steady_clock_s)
-      steps_.lose_clock();
-    else if (steps_.shares_clock())
+    const bool has_own_clock = process_.clock() != steady_clock_s;
+    if (has_own_clock) steps_.lose_clock();
+    if (steps_.shares_clock() && (!has_own_clock || ledger_))
       steps_.await_next(chosen, started_s, ended_s, role);
   }
   if (chosen.notes_end) steps_.note_end(chosen, ended_s);
@@ -192,7 +199,8 @@ void joint_lockstep::record(const select::timed_call& chosen, double started_s, 
 
 void joint_lockstep::note_next(collective op) {
   const std::unique_lock lock = guard();
-  steps_.note_next(process_.clock()(), select::dependence_in(op));
+  const select::timed_stay stay = steps_.note_next(process_.clock()(), select::dependence_in(op));
+  if (ledger_) ledger_->add(stay);
 }
 
 void joint_lockstep::merge_steps() {

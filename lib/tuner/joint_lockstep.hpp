@@ -30,6 +30,7 @@ struct settings;
 
 namespace railpass::internal {
 
+class host_ledger;
 class process;
 
 class joint_lockstep {
@@ -57,6 +58,10 @@ class joint_lockstep {
   /// Call once, after connect(). The cost of a call for the program can be measured if all ranks
   /// have the same clock or have agreed on a clock.
   void measure_together(bool same_clock);
+
+  /// Call once, after measure_together(), on all ranks or on no rank: timed calls are entered into
+  /// `kept`, which must outlive this object. The ranks must be all of MPI_COMM_WORLD.
+  void keep_ledger(host_ledger& kept);
 
   int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
@@ -236,6 +241,7 @@ class joint_lockstep {
   std::array<agreed_words, agreement_round::radix - 1> arrived_{};
   told_calls told_;
   std::string why_unlike_;
+  host_ledger* ledger_ = nullptr;  // null: not kept
 };
 
 }  // namespace railpass::internal

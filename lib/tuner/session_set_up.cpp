@@ -57,6 +57,9 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   made->open_rails(user, b.agreed.all(agreement::names_rails),
                    b.agreed.all(agreement::names_no_rails));
   const node_facts& nodes = made->nodes_.facts();
+  const bool is_world = made->num_ranks_ == owner.num_ranks();
+  if (is_world && nodes.num_nodes > 1 && made->times_pinned_ && made->one_thread_)
+    made->joint_.keep_ledger(owner.ledger());
   std::string_view rails;
   if (made->over_rails_) rails = made->over_rails_->rail.names();
   if (made->plan_) made->follow_plan();

@@ -25,7 +25,7 @@ constexpr std::array private_settings{
     std::string_view{"log"},     std::string_view{"stats"},       std::string_view{"trace"},
     std::string_view{"profile"}, std::string_view{"knowledge"},   std::string_view{"summary"},
     std::string_view{"rails"},   std::string_view{"hang_report"}, std::string_view{"strict"},
-    std::string_view{"plan"},    std::string_view{"advisories"}};
+    std::string_view{"plan"},    std::string_view{"advisories"},  std::string_view{"host_names"}};
 
 void add(text_hash& hash, const std::string& text) { hash.add(text); }
 template <class Number>

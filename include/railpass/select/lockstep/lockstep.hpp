@@ -63,6 +63,7 @@
 #include "railpass/select/lockstep/skew.hpp"
 #include "railpass/select/lockstep/standing.hpp"
 #include "railpass/select/policy/policy.hpp"
+#include "railpass/select/statistics/rank_ledger.hpp"
 
 #include <algorithm>
 #include <array>
@@ -319,10 +320,12 @@ class lockstep {
     awaited_slot_ = call.slot;
   }
   bool awaits_next() const { return awaited_slot_ >= 0; }
-  void note_next(double now_s, dependence next) {
+  /// Returns the timed call, without the time of its check.
+  timed_stay note_next(double now_s, dependence next) {
     timed_sample& mine = queue_[std::size_t(std::exchange(awaited_slot_, -1))];
-    const double checked_s = std::exchange(check_s_, 0.0);
-    if (last_counts(mine.role.of, next)) mine.next_s = now_s - checked_s;
+    const double next_s = now_s - std::exchange(check_s_, 0.0);
+    if (last_counts(mine.role.of, next)) mine.next_s = next_s;
+    return {.came_s = mine.came_s, .left_s = mine.left_s, .next_s = next_s};
   }
 
   /// note_end() notes the end of a call on this rank. gap_s() is the time from the end of the call

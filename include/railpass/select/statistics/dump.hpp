@@ -105,6 +105,24 @@ struct rail_statistics {
   double backlog_s = 0;                      ///< mean time for which it was busy when needed
 };
 
+/// The difference of a host from the mean of all other hosts, with an interval.
+struct host_difference {
+  double value = 0, low = 0, high = 0;
+  bool is_named = false;  ///< the whole interval is beyond the threshold of what matters
+  friend bool operator==(const host_difference&, const host_difference&) = default;
+};
+
+/// A host of the program. Empty differences: unknown, or known in too few batches.
+struct host_statistics {
+  int host = 0;        ///< from 0 on, in the order of the hosts' first ranks
+  std::string name{};  ///< empty unless the user asks for names
+  int first_rank = 0;  ///< in MPI_COMM_WORLD
+  int num_ranks = 1;
+  std::optional<host_difference> late_s{};         ///< longer between a call and the next call
+  std::optional<host_difference> starved_share{};  ///< more of the time ready to run without a core
+  friend bool operator==(const host_statistics&, const host_statistics&) = default;
+};
+
 struct statistics_dump {
   fingerprint machine_id{};
   std::string written_at{};  ///< UTC, 2026-01-31T12:00:00Z
@@ -112,6 +130,7 @@ struct statistics_dump {
   double merge_cost_s = 0;  ///< of all synchronisations together
   std::vector<context_statistics> contexts{};
   std::vector<rail_statistics> rails{};
+  std::vector<host_statistics> hosts{};  ///< if all ranks ask for statistics, from 2 hosts on
 };
 
 }  // namespace railpass::select
