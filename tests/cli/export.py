@@ -60,8 +60,8 @@ class Export(ProgramTest):
         self.assertIn(path, settings.values())
         return settings, said
 
-    def broadcasts(self, size, settings):
-        done = self.start([MPIEXEC, "-n", str(RANKS), BROADCASTS, str(CALLS), str(size)],
+    def broadcasts(self, size, settings, ranks=RANKS):
+        done = self.start([MPIEXEC, "-n", str(ranks), BROADCASTS, str(CALLS), str(size)],
                           self.preloading(settings))
         self.assertEqual(done.returncode, 0, done.stderr)
         return seen_in(done.stderr)
@@ -129,6 +129,12 @@ class Export(ProgramTest):
         for size in (SIZES[0] - 1, SIZES[1] + 1):  # the default
             with self.subTest(size=size):
                 self.assertEqual(self.broadcasts(size, settings), self.broadcasts(size, {}))
+
+    def test_other_numbers_of_ranks_take_the_default(self):
+        settings, _ = self.rules(self.measured())
+        for ranks in (RANKS - 1, RANKS + 1):
+            with self.subTest(ranks=ranks):
+                self.assertEqual(self.broadcasts(1000, settings, ranks), self.broadcasts(1000, {}, ranks))
 
     def test_a_file_without_rules_changes_nothing(self):
         settings, said = self.rules(self.measured(ratio=0.97))
