@@ -3,10 +3,11 @@
 // Decides when a waiting rank yields its core.
 #pragma once
 
-#include "railpass/base/clock.hpp"
-
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
 #include <sched.h>
 
 namespace railpass::internal {
@@ -22,37 +23,45 @@ class yielding {
   /// yields.
   explicit yielding(bool own_core) : own_core_(own_core) {}
 
-  /// Call after a poll in vain: yields if that is due.
+  /// Call after a poll in vain: yields if that is due. Computes with integers only, because the
+  /// program's floating-point environment may have traps.
   void offer_core() {
     if (!own_core_) {
       sched_yield();
       return;
     }
-    const double now_s = steady_clock_s();
-    if (!is_due(now_s)) return;
+    const std::int64_t now_ns = clock_ns();
+    if (!is_due(now_ns)) return;
     sched_yield();
-    yielded(now_s, steady_clock_s());
+    yielded(now_ns, clock_ns());
   }
 
-  bool is_due(double now_s) const { return now_s >= next_s_.load(std::memory_order_relaxed); }
+  bool is_due(std::int64_t now_ns) const {
+    return now_ns >= next_ns_.load(std::memory_order_relaxed);
+  }
   /// The rank yielded at one time, and has its core again at the other.
-  void yielded(double from_s, double to_s) {
-    double keeps_s = keeps_s_.load(std::memory_order_relaxed);
-    keeps_s = to_s - from_s > turn_s ? std::clamp(2 * keeps_s, least_s, most_s) : keeps_s / 2;
-    if (keeps_s < least_s) keeps_s = 0;
-    keeps_s_.store(keeps_s, std::memory_order_relaxed);
-    next_s_.store(to_s + keeps_s, std::memory_order_relaxed);
+  void yielded(std::int64_t from_ns, std::int64_t to_ns) {
+    const std::int64_t before_ns = keeps_ns_.load(std::memory_order_relaxed);
+    std::int64_t keeps_ns = before_ns / 2;
+    if (to_ns - from_ns > turn_ns) keeps_ns = std::clamp(2 * before_ns, least_ns, most_ns);
+    if (keeps_ns < least_ns) keeps_ns = 0;
+    keeps_ns_.store(keeps_ns, std::memory_order_relaxed);
+    next_ns_.store(to_ns + keeps_ns, std::memory_order_relaxed);
   }
 
   /// A yield that lasts longer was the turn of a program that computes (Linux: 3 ms if nothing
   /// wakes up). Ranks that wait give the core back sooner.
-  static constexpr double turn_s = 1e-3;
+  static constexpr std::int64_t turn_ns = 1'000'000;
   /// The time between two yields, from the first long yield on. The most is a few turns.
-  static constexpr double least_s = 10e-6, most_s = 10e-3;
+  static constexpr std::int64_t least_ns = 10'000, most_ns = 10'000'000;
 
  private:
+  static std::int64_t clock_ns() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  }
+
   const bool own_core_;
-  std::atomic<double> keeps_s_ = 0, next_s_ = 0;
+  std::atomic<std::int64_t> keeps_ns_ = 0, next_ns_ = std::numeric_limits<std::int64_t>::min();
 };
 
 }  // namespace railpass::internal
