@@ -93,6 +93,11 @@ inline double n_way_dissemination_s(const cost_query& q, const routes& r, std::i
 /// 0.55 to 0.8 times as long as one, and 7 messages 0.87 to 1.36 times as long as 3.
 inline constexpr int agreement_radix = 4;
 
+/// All ranks learn two numbers of all ranks.
+inline double asking_s(const cost_query& q) {
+  return n_way_dissemination_s(q, routes(q, 2 * sizeof(std::int64_t)), agreement_radix);
+}
+
 /// An algorithm for equal blocks that serves `op`, whose lengths only pairs of ranks know: in each
 /// call the ranks first learn how long the longest block is, by dissemination, and make all blocks
 /// as long. Source: Fan et al.: Optimizing the Bruck algorithm for non-uniform all-to-all
@@ -102,9 +107,8 @@ constexpr algorithm padded(collective op) {
   algorithm a = serving(op, Equal);
   a.needs.longest_block = true;
   a.cost_s = [](const cost_query& q, const parameters& values) {
-    const routes question(q, 2 * sizeof(std::int64_t));
-    return n_way_dissemination_s(q, question, agreement_radix) +
-           2 * q.num_ranks * q.machine.copy.time_s(q.bytes / q.num_ranks) + Equal.cost_s(q, values);
+    return asking_s(q) + 2 * q.num_ranks * q.machine.copy.time_s(q.bytes / q.num_ranks) +
+           Equal.cost_s(q, values);
   };
   return a;
 }

@@ -3,7 +3,7 @@
 // The expected cost of a synchronisation ("merge") for the calls around it, until it is measured.
 #pragma once
 
-#include "collectives/algorithm.hpp"
+#include "collectives/blocks.hpp"
 #include "railpass/select/lockstep/merge_tree.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ inline merge_costs expected_merge_costs(const machine_model& machine, int num_ra
   const int others = at_once.num_children() - at_once.height();
   return {.spread_s = 2 * spread.height() * overheads_s,
           .at_once_s = 2 * at_once.height() * link.one_way_s(report_bytes) + others * overheads_s,
-          .ask_s = spread.height() * link.exchange_s(2 * sizeof(std::int64_t))};
+          .ask_s = collectives::asking_s(all)};
 }
 
 /// Measures how much longer calls take beside a synchronisation that is spread over them. If ranks
