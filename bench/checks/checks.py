@@ -3,7 +3,7 @@
 """What the checks of results find, and what they call wrong although it is right.
 
     ninja -C BUILD railpass_preload_so railpass_cli
-    python3 bench/checks/checks.py BUILD planted [--runs 100] [--calls 4000]
+    python3 bench/checks/checks.py BUILD planted [--runs 100] [--calls 4000] [--first-seed 1]
     python3 bench/checks/checks.py BUILD launches [--runs 1000] [--first-seed 1]
     python3 bench/checks/checks.py BUILD faults
 
@@ -78,7 +78,7 @@ def planted(lab, options):
         settings = {"RAILPASS_SHARED_MEMORY": "0", "RAILPASS_CHECKS": str(options.share),
                     "RAILPASS_POLICY": policy}
         met, expected, strides, others = 0, 0.0, [], 0
-        for seed in range(1, options.runs + 1):
+        for seed in range(options.first_seed, options.first_seed + options.runs):
             done = lab.run(options.ranks, [program, where, options.calls, seed], settings,
                            [lab.preload, shim])
             found = json.loads(done.stdout)
@@ -153,7 +153,7 @@ def main():
     options.add_argument("--calls", type=int, default=4000, help="of each run with a planted fault")
     options.add_argument("--share", type=float, default=1, help="RAILPASS_CHECKS of planted faults")
     options.add_argument("--ranks", type=int, default=2, help="of runs with a planted fault")
-    options.add_argument("--first-seed", type=int, default=1, help="of launches")
+    options.add_argument("--first-seed", type=int, default=1)
     options.add_argument("--mpiexec", default="mpiexec --oversubscribe --mca mpi_yield_when_idle 1")
     options.add_argument("--mpicc", default="mpicc")
     o = options.parse_args()
