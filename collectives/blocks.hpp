@@ -29,8 +29,8 @@ struct mesh {
   constexpr int column(int rank) const { return rank % columns; }
 };
 
-/// The extents of a mesh of at most so many dimensions, each of several ranks, as equal as
-/// possible, the largest last.
+/// The extents of a mesh with at most `dimensions` dimensions of two ranks or more. The extents are
+/// as equal as possible, and the largest is the last.
 inline std::vector<int> mesh_extents(int p, int dimensions) {
   std::vector<int> extents;
   for (; dimensions > 1; --dimensions) {
@@ -88,7 +88,7 @@ inline double n_way_dissemination_s(const cost_query& q, const routes& r, std::i
   return total_s;
 }
 
-/// Of the n-way dissemination by which all ranks learn a few words of all ranks. Chosen by
+/// The radix of the n-way dissemination by which all ranks learn a few words of all ranks, from
 /// simulated rounds of short messages: on 16 to 256 ranks of six machines 3 messages at once take
 /// 0.55 to 0.8 times as long as one, and 7 messages 0.87 to 1.36 times as long as 3.
 inline constexpr int agreement_radix = 4;

@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-// What the next calls of this rank alter: nothing, a message of railpass, or a result of native.
+// The next calls of this rank alter nothing, a message of railpass, or a result of the MPI library.
 enum { nothing, message, result };
 int planted_in = nothing;
 int planted_bytes = 0;      // the length of messages and results that are altered

@@ -63,7 +63,7 @@ struct linked_library {
   std::string name, path;
 };
 
-// What an executable is linked with, as the dynamic linker says; none of a script.
+// The libraries of an executable, by the dynamic linker. A script has none.
 std::vector<linked_library> libraries_of(const std::string& program) {
   const std::string path = path_of(program);
   if (path.empty()) return {};

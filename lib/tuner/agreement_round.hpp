@@ -10,7 +10,7 @@ namespace railpass::internal {
 
 /// At the beginning of the round a rank knows the words of `before` ranks before its own. The round
 /// multiplies their number by the radix, and adds `with_own`, the next digit of the number of
-/// other ranks: so many messages bring the sender's own words, too.
+/// other ranks. The first `with_own` messages also bring the sender's own words.
 struct agreement_round {
   static constexpr int radix = collectives::agreement_radix;
   int before, with_own;

@@ -187,7 +187,7 @@ TEST_CASE("all_reduce by every algorithm, commutative or not, in place or not, w
 }
 
 TEST_CASE("messages longer than an MPI count") {
-  // The limit is lowered, so that messages of a few kilobytes take the way of those above 2 GiB.
+  // With a lower limit, messages of a few kilobytes run the code of messages above 2 GiB.
   own_communicator c;
   if (c.size < 2) return;
   for (const std::int64_t limit : {1, 7, 1000, 9999, 10000}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The ledger of a rank: sums of the time around its timed calls, over batches that have the same
-// calls on all ranks. What the ledgers of all ranks show: host_statistics.hpp.
+// calls on all ranks. host_statistics.hpp compares the ledgers of all ranks.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ struct ledger_batch {
   friend bool operator==(const ledger_batch&, const ledger_batch&) = default;
 };
 
-/// Of a fixed size, because it travels in one message: once all batches are in use, two neighbours
-/// become one, and later batches are twice as long.
+/// The size is fixed, because a ledger travels in one message. Once all batches are in use, each
+/// two neighbours are joined, and later batches are twice as long.
 class rank_ledger {
  public:
   static constexpr std::size_t most_batches = 16;
