@@ -26,6 +26,11 @@ yet, or with --first the mean of all runs without knowledge. On Debian 12:
     dolfinx    python3-dolfinx-real: the heat equation (applications/heat.py)
     nwchem     nwchem-openmpi: vibrations of a molecule of water
     mpb        mpb-mpi: frequencies of a photonic crystal
+    transforms mpi4py-fft: Fourier transforms of a cube (applications/transforms.py), by all_to_allw; PyPI has the
+               package, and --python names an interpreter that has it
+    ft, is     NAS Parallel Benchmarks 3.4: Fourier transforms by all_to_all, and sorted integers by all_to_allv;
+               --npb names their folder NPB3.4-MPI after `make ft CLASS=W` and `make is CLASS=A`; without --hosts
+               the larger classes A and B
 
 Applications that are not installed are said to be left out; a run that fails ends its application. Launched
 as root, Open MPI needs OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1.
@@ -112,6 +117,8 @@ class Job:
     folder: Path
     ranks: int
     hosts: bool
+    python: str
+    npb: str
 
     def size(self, here, on_hosts):
         return on_hosts if self.hosts else here
@@ -119,6 +126,11 @@ class Job:
     def write(self, name, text):
         (self.folder / name).write_text(text)
         return name
+
+    def script(self, source, module, package):
+        if subprocess.run([self.python, "-c", f"import {module}"], capture_output=True, check=False).returncode != 0:
+            raise Missing(f"the package {package}")
+        return [self.python, str(HERE / "applications" / source)]
 
     def compiled(self, source, *libraries):
         program = self.folder / Path(source).stem
@@ -172,10 +184,7 @@ def mumps(job):
 
 
 def dolfinx(job):
-    if subprocess.run(["/usr/bin/python3", "-c", "import dolfinx"], capture_output=True, check=False).returncode != 0:
-        raise Missing("the package python3-dolfinx-real")
-    program = str(HERE / "applications" / "heat.py")
-    return ["/usr/bin/python3", program, *job.size(("128", "250"), ("64", "80"))], SECONDS
+    return [*job.script("heat.py", "dolfinx", "python3-dolfinx-real"), *job.size(("128", "250"), ("64", "80"))], SECONDS
 
 
 def nwchem(job):
@@ -190,7 +199,25 @@ def mpb(job):
     return [needed("mpb-mpi", "mpb-mpi"), name], None
 
 
-APPLICATIONS = {f.__name__: f for f in (espresso, scalapack, hpcc, lammps, petsc, mumps, dolfinx, nwchem, mpb)}
+def transforms(job):
+    program = job.script("transforms.py", "mpi4py_fft", "mpi4py-fft of PyPI")
+    return [*program, *job.size(("128", "40"), ("64", "24"))], SECONDS
+
+
+def nas(job, program):
+    return [needed(str(Path(job.npb).resolve() / "bin" / program), "NPB3.4-MPI, see --npb")], r"Time in seconds = +([\d.]+)"
+
+
+def ft(job):
+    return nas(job, job.size("ft.A.x", "ft.W.x"))
+
+
+def is_(job):
+    return nas(job, job.size("is.B.x", "is.A.x"))
+
+
+APPLICATIONS = {f.__name__.rstrip("_"): f for f in (espresso, scalapack, hpcc, lammps, petsc, mumps, dolfinx, nwchem, mpb,
+                                                    transforms, ft, is_)}
 
 
 @dataclasses.dataclass
@@ -255,7 +282,8 @@ def shown(pairs):
 
 def measure(machine, name, folder):
     """The table's row."""
-    o, job = machine.o, Job(folder, machine.o.hosts or machine.o.ranks, bool(machine.o.hosts))
+    o = machine.o
+    job = Job(folder, o.hosts or o.ranks, bool(o.hosts), o.python, o.npb)
     command, own_time = APPLICATIONS[name](job)
     ways = {"without": "", "with": str(folder / "knowledge")} | ({"first": "off"} if o.first else {})
     runs = {way: [] for way in ways}
@@ -284,6 +312,8 @@ def main():
     parser.add_argument("--ranks", type=int, default=2, help="here, a core each")
     parser.add_argument("--hosts", type=int, default=0, help="emulated, with a rank each")
     parser.add_argument("--rate", default="200mbit", help="of the hosts' links")
+    parser.add_argument("--python", default="/usr/bin/python3", help="that has the modules of programs in Python")
+    parser.add_argument("--npb", metavar="FOLDER", default=".", help="of the NAS Parallel Benchmarks")
     parser.add_argument("--first", action="store_true", help="also a tuned run without knowledge in each pair")
     parser.add_argument("--stats", metavar="FOLDER", help="where tuned runs leave their statistics")
     o = parser.parse_intermixed_args()
