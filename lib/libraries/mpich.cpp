@@ -87,6 +87,13 @@ std::vector<std::pair<std::string, std::string>> names_in(std::string_view libra
   return names;
 }
 
+// Algorithms that must not be forced. smp consists of calls on parts of the communicator, which the
+// variable forces, too: MPICH 5.0.2 refuses these calls on some ranks, and others wait for ever.
+// noncommutative ends the program with an assertion if blocks differ in length.
+bool must_not_be_forced(std::string_view algorithm) {
+  return algorithm == "smp" || algorithm == "noncommutative";
+}
+
 // The description lists the values: "NAME - what it is", the first of which is auto with number 0.
 // Versions leave out the ends of lines, so that a name follows the last word of the line before.
 std::vector<own_algorithm> algorithms(collective op, const algorithm_variable& variable,
@@ -104,7 +111,7 @@ std::vector<own_algorithm> algorithms(collective op, const algorithm_variable& v
     std::string_view longest;
     for (const auto& [name, full] : names)
       if (before.ends_with(name) && name.size() > longest.size()) longest = name;
-    if (!longest.empty() && number > 0)
+    if (!longest.empty() && !must_not_be_forced(longest) && number > 0)
       found.push_back({std::string(railpass::name_of(op)), std::string(longest), number});
     ++number;
   }
@@ -127,7 +134,6 @@ std::string why_not(collective op, const own_algorithm& algorithm, const bench_r
   if (bench.machine_id.num_hosts > 1 && bench.ranks_per_node > 1)
     return "MPICH splits a call over nodes with several ranks each into calls on parts of the "
            "communicator, which rules do not distinguish from other calls";
-  if (algorithm.name == "smp") return "MPICH splits such a call into parts";
   if (has_parameters(algorithm.name)) return "railpass does not know the algorithm's parameters";
   return {};
 }

@@ -437,16 +437,26 @@ TEST_CASE("MPICH's algorithms stand in the description of the variable") {
         .description = "Variable to select bcast algorithm" + e +
                        "auto - Internal algorithm selection (overridden with X_FILE)" + e +
                        "chain       - Force chain" + e + "unknown - Force what has no rule" + e +
-                       "nb - Force nonblocking algorithm" + e +
+                       "nb - Force nonblocking algorithm" + e + "smp - Force smp algorithm" + e +
                        "pipelined_ring        - Force Ring" + e + "ring - Force Ring",
         .values = {}};
     const std::vector<own_algorithm> found =
         mpich_library.algorithms(collective::broadcast, variable, mpich_file);
     CHECK(found == std::vector<own_algorithm>{{"broadcast", "chain", 1},
                                               {"broadcast", "nb", 3},
-                                              {"broadcast", "pipelined_ring", 4},
-                                              {"broadcast", "ring", 5}});
+                                              {"broadcast", "pipelined_ring", 5},
+                                              {"broadcast", "ring", 6}});
   }
+}
+
+TEST_CASE("MPICH's algorithms that end or stop a program are not forced") {
+  const std::string file =
+      "algorithm=MPIR_Reduce_scatter_intra_noncommutative\0"
+      "algorithm=MPIR_Reduce_scatter_intra_pairwise\0"s;
+  const algorithm_variable variable{.description = "auto - x\nnoncommutative - y\npairwise - z",
+                                    .values = {}};
+  CHECK(mpich_library.algorithms(collective::reduce_scatter, variable, file) ==
+        std::vector<own_algorithm>{{"reduce_scatter", "pairwise", 2}});
 }
 
 TEST_CASE("the library of a mark") {
