@@ -59,7 +59,8 @@ class machine {
     fit(folder_, sample_files(folder_));
     setenv("RAILPASS_PROFILE", std::filesystem::absolute(folder_.file(profile_name)).c_str(), 1);
     const sample_set samples = files::read_samples(sample_files(folder_).front());
-    question_.own_algorithms = libraries::find(samples.machine_id.mpi_library) != nullptr;
+    const auto* const library = libraries::find(samples.machine_id.mpi_library);
+    question_.own_algorithms = library && library->no_rules.empty();
     std::vector<launch_record> launches = folder_.launches();
     for (const launch_record& one : launches) check(one, samples);
     while (const auto next = next_launch(question_, launches)) {

@@ -42,7 +42,7 @@ std::vector<libraries::named_bench> usable_for_rules(std::vector<libraries::name
 void write_rules(const folder& to, outcome& o) {
   const std::string& mark = o.benches.front().bench.machine_id.mpi_library;
   const libraries::mpi_library* const library = libraries::find(mark);
-  if (!library) {
+  if (!library || !library->no_rules.empty()) {
     o.no_rules = "railpass writes no rules for this MPI library (" + mark + ").";
     return;
   }

@@ -42,8 +42,9 @@ struct rules_file {
   std::vector<std::string> limits{};    ///< what the format cannot express, in sentences
 };
 
-/// When a library reads the variables that choose an algorithm.
-enum class variables_read { with_communicator, in_calls };
+/// When a library reads the variables that choose an algorithm. `at_start`: in MPI_Init, for all
+/// calls of a launch.
+enum class variables_read { with_communicator, in_calls, at_start };
 
 struct mpi_library {
   std::string_view name;  ///< on the command line
@@ -62,6 +63,8 @@ struct mpi_library {
   /// The control variables of MPI_T; empty if the library has none.
   std::string (*algorithm_variable_of)(collective op);
   std::string (*segment_variable_of)(collective op);
+  /// The variable of the environment that takes an algorithm's name; null unless read at_start.
+  std::string (*setting_of)(collective op);
   /// Whether `algorithms` and `write` look at the content of the library's file.
   bool reads_file;
   /// The algorithms that the first variable chooses. `library`: the content of the library's file.
@@ -70,6 +73,8 @@ struct mpi_library {
 
   // Rules.
 
+  /// Why railpass writes none; then the functions below are null.
+  std::string_view no_rules;
   /// Why no rule may rest on times of this algorithm in this bench, as the end of a sentence; empty
   /// if a rule may.
   std::string (*why_not)(collective op, const own_algorithm& algorithm, const bench_results& bench,

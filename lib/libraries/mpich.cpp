@@ -262,8 +262,10 @@ const mpi_library mpich_library{
     .communicator_info = {},
     .algorithm_variable_of = algorithm_variable_of,
     .segment_variable_of = [](collective) { return std::string(); },
+    .setting_of = nullptr,
     .reads_file = true,
     .algorithms = algorithms,
+    .no_rules = {},
     .why_not = why_not,
     .write = write};
 

@@ -202,8 +202,10 @@ const mpi_library openmpi_library{
     .communicator_info = {"ompi_comm_coll_preference", "tuned"},
     .algorithm_variable_of = algorithm_variable_of,
     .segment_variable_of = segment_variable_of,
+    .setting_of = nullptr,
     .reads_file = false,
     .algorithms = algorithms,
+    .no_rules = {},
     .why_not = why_not,
     .write = write};
 

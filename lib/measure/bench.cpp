@@ -35,15 +35,14 @@ double weight_of(const cell_request& cell) {
 std::vector<contestant> own_contestants(const std::vector<std::string>& arms, collective op,
                                         std::int64_t bytes, const own_algorithms& own) {
   std::vector<contestant> all;
+  if (!own.can_force(arms)) return all;
   for (const std::string& name : arms) {
     if (!is_own_algorithm(name)) continue;
     const libraries::own_arm wanted = libraries::parse_own_arm(name);
     // A segment as long as the message is the unsegmented algorithm again.
     if (wanted.segment_bytes > 0 && (wanted.segment_bytes >= bytes || !own.has_segments(op)))
       continue;
-    for (const own_algorithm& a : own.of(op)) {
-      if (wanted.name == "all" ? own.left_out().contains({op, a.name}) : wanted.name != a.name)
-        continue;
+    for (const own_algorithm& a : own.named(op, wanted)) {
       std::string label = libraries::name_of({a.name, wanted.segment_bytes});
       if (std::ranges::find(all, label, &contestant::label) != all.end()) continue;
       all.push_back({.what = contestant::kind::own,

@@ -113,6 +113,17 @@ learning_result learning_over(const std::vector<const learning_result*>& parts) 
 
 }  // namespace
 
+void add_own_algorithm(bench_results& by_default, const bench_results& by_algorithm) {
+  for (bench_result row : by_algorithm.results) {
+    const auto native = std::ranges::find_if(by_default.results, [&](const bench_result& r) {
+      return r.arm == "native" && r.collective == row.collective && r.bytes == row.bytes;
+    });
+    row.ratio_to_native = row.ratio_low = row.ratio_high = row.ratio_to_best = std::nullopt;
+    if (native != by_default.results.end()) row.ratio_to_native = row.median_s / native->median_s;
+    by_default.results.push_back(std::move(row));
+  }
+}
+
 bench_results over_launches(std::span<const bench_results> launches) {
   if (launches.empty()) throw error("bench: expected at least one launch");
   bench_results all = launches.front();

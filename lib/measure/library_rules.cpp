@@ -13,6 +13,7 @@ namespace railpass::internal::measure {
 
 libraries::rule_set rules_of(std::span<const libraries::named_bench> files,
                              const libraries::mpi_library& to, bool commutative) {
+  if (!to.no_rules.empty()) throw error(std::string(to.no_rules));
   for (const libraries::named_bench& file : files)
     if (const std::string& mark = file.bench.machine_id.mpi_library; !to.is(mark))
       throw error(file.name + ": machine_id: measured with '" + mark + "', but the rules are for " +

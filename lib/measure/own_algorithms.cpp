@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 namespace railpass::internal::measure {
@@ -37,6 +38,34 @@ std::vector<std::pair<int, std::string>> values_of(MPI_T_enum enumeration) {
   return values;
 }
 
+struct variable_info {
+  int index = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  int scope = 0;
+  libraries::algorithm_variable says{};
+};
+
+variable_info info_of(const std::string& name) {
+  variable_info info;
+  if (MPI_T_cvar_get_index(name.c_str(), &info.index) != MPI_SUCCESS)
+    throw error("the MPI library has no control variable " + name);
+  std::vector<char> text(1 << 14);
+  int name_length = 0, length = int(text.size()), verbosity = 0, binding = 0;
+  MPI_T_enum enumeration = MPI_T_ENUM_NULL;
+  if (MPI_T_cvar_get_info(info.index, nullptr, &name_length, &verbosity, &info.type, &enumeration,
+                          text.data(), &length, &binding, &info.scope) != MPI_SUCCESS)
+    throw error("the MPI library does not describe its control variable " + name);
+  info.says = {text.data(), values_of(enumeration)};
+  return info;
+}
+
+// The only arm, if it is one of the MPI library's algorithms.
+std::optional<std::string> only_algorithm(const std::vector<std::string>& arms) {
+  if (arms.size() != 1 || !is_own_algorithm(arms.front())) return {};
+  const std::string name = libraries::parse_own_arm(arms.front()).name;
+  return name == "all" ? std::nullopt : std::optional(name);
+}
+
 std::string content_of_mpi_library(const libraries::mpi_library& library) {
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
   return library.reads_file ? files::read_text(file_of_mpi_library(), most_bytes) : "";
@@ -59,23 +88,13 @@ tools_interface::tools_interface() {
 tools_interface::~tools_interface() { MPI_T_finalize(); }
 
 control_variable::control_variable(const std::string& name) : name_(name) {
-  int index = 0;
-  if (MPI_T_cvar_get_index(name.c_str(), &index) != MPI_SUCCESS)
-    throw error("the MPI library has no control variable " + name);
-  std::vector<char> text(1 << 14);
-  int name_length = 0, length = int(text.size()), verbosity = 0, binding = 0, scope = 0;
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  MPI_T_enum enumeration = MPI_T_ENUM_NULL;
-  if (MPI_T_cvar_get_info(index, nullptr, &name_length, &verbosity, &type, &enumeration,
-                          text.data(), &length, &binding, &scope) != MPI_SUCCESS ||
-      type != MPI_INT)
+  const variable_info info = info_of(name);
+  if (info.type != MPI_INT)
     throw error("control variable " + name + " of the MPI library: expected an integer");
-  if (scope == MPI_T_SCOPE_CONSTANT || scope == MPI_T_SCOPE_READONLY)
+  if (info.scope == MPI_T_SCOPE_CONSTANT || info.scope == MPI_T_SCOPE_READONLY)
     throw error("control variable " + name + " of the MPI library cannot be written");
-  description_ = text.data();
-  values_ = values_of(enumeration);
   int count = 0;
-  if (MPI_T_cvar_handle_alloc(index, nullptr, &handle_, &count) != MPI_SUCCESS || count != 1 ||
+  if (MPI_T_cvar_handle_alloc(info.index, nullptr, &handle_, &count) != MPI_SUCCESS || count != 1 ||
       MPI_T_cvar_read(handle_, &initial_) != MPI_SUCCESS)
     throw error("control variable " + name + " of the MPI library: expected one number");
 }
@@ -88,10 +107,13 @@ void control_variable::write(int value) {
                 std::to_string(value));
 }
 
-void own_algorithms::prepare() {
+void own_algorithms::prepare(const std::vector<std::string>& arms,
+                             const std::vector<collective>& ops) {
   const libraries::mpi_library* const library = libraries::find(machine_marks(1).mpi_library);
   if (!library) return;  // the constructor says so, on all ranks
   for (const auto& [name, value] : library->environment) setenv(name, value, 0);
+  if (const auto algorithm = only_algorithm(arms); algorithm && library->setting_of)
+    for (const collective op : ops) setenv(library->setting_of(op).c_str(), algorithm->c_str(), 1);
 }
 
 own_algorithms::own_algorithms(const job& j)
@@ -101,16 +123,20 @@ own_algorithms::own_algorithms(const job& j)
                 machine_marks(1).mpi_library + "')");
   for (const collective op : all_collectives) {
     found_[op];
-    const auto add = [&](auto& to, const std::string& name) {
+    const auto try_with = [&](const std::string& name, const auto& add) {
       if (!name.empty()) try {
-          to.try_emplace(op, name);
+          add(name);
         } catch (const error&) {
           // Not in this version of the library, or not to be written: the collective has no such
           // arm.
         }
     };
-    add(variables_, library_->algorithm_variable_of(op));
-    add(segment_variables_, library_->segment_variable_of(op));
+    try_with(library_->algorithm_variable_of(op), [&](const std::string& name) {
+      if (library_->read != libraries::variables_read::at_start) variables_.try_emplace(op, name);
+      described_[op] = info_of(name).says;
+    });
+    try_with(library_->segment_variable_of(op),
+             [&](const std::string& name) { segment_variables_.try_emplace(op, name); });
   }
   std::string list, problem;
   if (j.rank == 0) try {
@@ -126,7 +152,7 @@ own_algorithms::own_algorithms(const job& j)
   std::string fault;
   for (own_algorithm a; lines >> op >> a.number >> a.name && std::getline(lines, fault);) {
     a.collective = name_of(collective(op));
-    if (!variables_.contains(collective(op))) continue;
+    if (!described_.contains(collective(op))) continue;
     found_[collective(op)].push_back(a);
     if (!fault.empty()) left_out_[{collective(op), a.name}] = fault.substr(1);
   }
@@ -146,12 +172,24 @@ std::string own_algorithms::list_on_this_rank(const job& j) const {
     return {};
   };
   std::string list;
-  for (const auto& [op, variable] : variables_)
-    for (const own_algorithm& a :
-         library_->algorithms(op, {variable.description(), variable.values()}, content))
+  for (const auto& [op, variable] : described_)
+    for (const own_algorithm& a : library_->algorithms(op, variable, content))
       list += std::to_string(int(op)) + ' ' + std::to_string(a.number) + ' ' + a.name +
               fault_of(op, a.name) + '\n';
   return list;
+}
+
+std::vector<own_algorithm> own_algorithms::named(collective op,
+                                                 const libraries::own_arm& arm) const {
+  std::vector<own_algorithm> all;
+  for (const own_algorithm& a : of(op))
+    if (arm.name == "all" ? !left_out_.contains({op, a.name}) : arm.name == a.name)
+      all.push_back(a);
+  return all;
+}
+
+bool own_algorithms::can_force(const std::vector<std::string>& arms) const {
+  return library_->read != libraries::variables_read::at_start || only_algorithm(arms);
 }
 
 MPI_Comm own_algorithms::communicator(collective op, const own_algorithm& algorithm,
@@ -170,7 +208,7 @@ MPI_Comm own_algorithms::communicator(collective op, const own_algorithm& algori
 
 std::unique_ptr<own_algorithms::forced> own_algorithms::during_call(
     collective op, const own_algorithm& algorithm, std::int64_t segment_bytes) const {
-  if (library_->read == libraries::variables_read::with_communicator) return nullptr;
+  if (library_->read != libraries::variables_read::in_calls) return nullptr;
   return std::make_unique<forced>(*this, op, algorithm, segment_bytes);
 }
 

@@ -42,20 +42,19 @@ class control_variable {
   void write(int value);
   /// To the value that it had first.
   void restore() { MPI_T_cvar_write(handle_, &initial_); }
-  const std::string& description() const { return description_; }
-  const std::vector<std::pair<int, std::string>>& values() const { return values_; }
 
  private:
-  std::string name_, description_;
-  std::vector<std::pair<int, std::string>> values_;
+  std::string name_;
   MPI_T_cvar_handle handle_ = MPI_T_CVAR_HANDLE_NULL;
   int initial_ = 0;
 };
 
 class own_algorithms {
  public:
-  /// To be called before MPI_Init: lets the algorithms be forced later.
-  static void prepare();
+  /// To be called before MPI_Init: lets the algorithms be forced later. A library that chooses at
+  /// its start takes the algorithm that `arms` name, in calls of `ops`, if it is the only arm.
+  static void prepare(const std::vector<std::string>& arms = {},
+                      const std::vector<collective>& ops = {});
 
   /// Collective over MPI_COMM_WORLD. Throws error if railpass cannot force algorithms of this MPI
   /// library.
@@ -63,6 +62,12 @@ class own_algorithms {
 
   /// In the library's order; empty if none can be forced. Equal on all ranks.
   const std::vector<own_algorithm>& of(collective op) const { return found_.at(op); }
+
+  /// The algorithms that an arm stands for.
+  std::vector<own_algorithm> named(collective op, const libraries::own_arm& arm) const;
+  /// Whether this launch can measure the algorithms that `arms` name: a library that chooses at its
+  /// start has one algorithm in a launch.
+  bool can_force(const std::vector<std::string>& arms) const;
 
   /// Forces an algorithm while it lives.
   class forced {
@@ -99,6 +104,7 @@ class own_algorithms {
 
   tools_interface tools_;
   const libraries::mpi_library* library_ = nullptr;
+  std::map<collective, libraries::algorithm_variable> described_;  // of what can be forced
   std::map<collective, std::vector<own_algorithm>> found_;
   std::map<std::pair<collective, std::string>, std::string> left_out_;
   // Written although the object is not changed: they belong to the MPI library.

@@ -123,3 +123,15 @@ TEST_CASE("launches that are not of one bench are refused") {
   other[1].num_ranks = 5;
   CHECK_THROWS_WITH(measure::over_launches(other), ContainsSubstring("5 ranks"));
 }
+
+TEST_CASE("a launch by one algorithm is compared with native of the launch before") {
+  bench_results all = launch(0.5), alone = launch(1);
+  alone.results = {alone.results.front(), alone.results.front()};
+  for (bench_result& r : alone.results) r.arm = "native:7";
+  alone.results[0].median_s = 3e-3;
+  alone.results[1].bytes = 128;  // not measured by the default
+  measure::add_own_algorithm(all, alone);
+  REQUIRE(all.results.size() == 4);
+  CHECK(all.results[2].ratio_to_native == 3.0);
+  CHECK_FALSE(all.results[3].ratio_to_native);
+}

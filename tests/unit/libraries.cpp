@@ -459,8 +459,24 @@ TEST_CASE("MPICH's algorithms that end or stop a program are not forced") {
         std::vector<own_algorithm>{{"reduce_scatter", "pairwise", 2}});
 }
 
+TEST_CASE("Intel MPI's algorithms are the numbers of the variable's range") {
+  const auto found = [](const std::string& description) {
+    return intelmpi_library.algorithms(collective::broadcast, {description, {}}, "");
+  };
+  CHECK(found("<presetid> - Preset identifier$ range: 0-2 @Alias:# I_MPI_ADJUST_BCAST") ==
+        std::vector<own_algorithm>{
+            {"broadcast", "0", 0}, {"broadcast", "1", 1}, {"broadcast", "2", 2}});
+  CHECK(found("Controls bcast algorithm filter").empty());
+  CHECK(found("range: 0-x").empty());
+  std::map<std::string, collective> settings;
+  for (const collective op : all_collectives)
+    CHECK(settings.emplace(intelmpi_library.setting_of(op), op).second);
+  CHECK(settings.at("I_MPI_ADJUST_ALLREDUCE") == collective::all_reduce);
+}
+
 TEST_CASE("the library of a mark") {
   CHECK(find("Open MPI v4.1.4, package: Debian OpenMPI") == &openmpi_library);
   CHECK(find("MPICH Version:      4.0.2") == &mpich_library);
-  CHECK(find("Intel(R) MPI Library 2021.19") == nullptr);
+  CHECK(find("Intel(R) MPI Library 2021.19") == &intelmpi_library);
+  CHECK(find("MVAPICH Version:      4.0") == nullptr);
 }

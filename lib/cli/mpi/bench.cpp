@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -62,6 +63,10 @@ bool wants_own_algorithms(const request& r) {
   return std::ranges::any_of(r.arms, [](const std::string& arm) { return is_own_algorithm(arm); });
 }
 
+constexpr const char* chosen_at_start =
+    "because this MPI library chooses the algorithms of a launch at its start; railpass bench "
+    "--launches N measures each algorithm in launches of its own";
+
 // The arms native:ALGORITHM that no collective of the request has.
 void check_own_algorithms(const request& r, const measure::own_algorithms& own) {
   for (const std::string& name : r.arms) {
@@ -76,6 +81,19 @@ void check_own_algorithms(const request& r, const measure::own_algorithms& own) 
     if (wanted != "all" && std::ranges::find(known, wanted) == known.end())
       throw usage_error("--arms '" + name + "': " + expected_one_of(wanted, known));
   }
+  if (!own.can_force(r.arms) && std::ranges::all_of(r.arms, is_own_algorithm))
+    throw usage_error("--arms: expected native beside native:ALGORITHM, " +
+                      std::string(chosen_at_start));
+}
+
+std::vector<own_algorithm> named_algorithms(const request& r, const measure::own_algorithms& own) {
+  std::vector<own_algorithm> all;
+  for (const std::string& name : r.arms)
+    if (is_own_algorithm(name))
+      for (const collective op : r.ops)
+        for (const own_algorithm& a : own.named(op, libraries::parse_own_arm(name)))
+          if (std::ranges::find(all, a) == all.end()) all.push_back(a);
+  return all;
 }
 
 // Everything that can be wrong is found before MPI is initialised.
@@ -140,19 +158,54 @@ std::vector<measure::cell_request> cells_of(const request& r, const options& o,
   return cells;
 }
 
-// This command line for the ranks, without the options of the launching process.
-std::vector<std::string> words_for_ranks(const CLI::App& app) {
+using option_values = std::map<std::string, std::string>;
+
+// This command line for the ranks, without the options of the launching process; `instead`: other
+// values of options.
+std::vector<std::string> words_for_ranks(const CLI::App& app, const option_values& instead = {}) {
   static constexpr std::string_view ours[] = {"ranks", "launches", "launcher", "json",
                                               "csv",   "wide",     "help"};
   std::vector<std::string> words{std::filesystem::canonical("/proc/self/exe").string(), "bench"};
   for (const CLI::Option* const option : app.get_options()) {
     const std::string name = option->get_lnames().empty() ? "" : option->get_lnames().front();
-    if (option->count() == 0 || std::ranges::find(ours, name) != std::end(ours)) continue;
+    if (option->count() == 0 || std::ranges::find(ours, name) != std::end(ours) ||
+        instead.contains(name))
+      continue;
     const bool flag = option->get_items_expected_max() == 0;
     words.push_back("--" + name + (flag ? "" : "=" + option->results().front()));
   }
+  for (const auto& [name, value] : instead) words.push_back("--" + name + "=" + value);
   words.insert(words.end(), {"--json", "-"});
   return words;
+}
+
+using launching = std::function<bench_results(const std::string& name, const option_values&)>;
+
+// Of an MPI library that chooses at its start: a launch for each algorithm, with the budget of one
+// launch in all.
+void launch_own_algorithms(bench_results& by_default, const request& wanted,
+                           const launching& launch) {
+  const libraries::mpi_library* const library = libraries::find(by_default.machine_id.mpi_library);
+  if (!library || library->read != libraries::variables_read::at_start) return;
+  std::map<std::int64_t, std::vector<std::string>> collectives;  // by the algorithm's number
+  for (const own_algorithm& a : by_default.own_algorithms)
+    if (std::ranges::find(by_default.results, libraries::name_of({a.name, 0}),
+                          &bench_result::arm) == by_default.results.end())
+      collectives[a.number].push_back(a.collective);
+  for (const auto& [number, ops] : collectives) {
+    const std::string arm = libraries::name_of({std::to_string(number), 0});
+    try {
+      measure::add_own_algorithm(
+          by_default,
+          launch(arm, {{"arms", arm},
+                       {"collectives", join(ops, ",")},
+                       {"budget", fixed(wanted.budget_s / double(collectives.size()), 3)}}));
+    } catch (const tune::interrupted&) {
+      throw;
+    } catch (const error& wrong) {
+      by_default.notes["left_out/" + arm] = wrong.what();
+    }
+  }
 }
 
 int start(const options& o, const CLI::App& app) {
@@ -164,19 +217,26 @@ int start(const options& o, const CLI::App& app) {
       o.ranks ? o.ranks : launch::reserved_ranks(launch::environment());
   if (!ranks || *ranks < 2) throw usage_error("-n: expected a number of ranks of at least 2");
   o.json.check();
-  const std::vector<std::string> program = words_for_ranks(app);
-  const launch::starter found = launch::find_starter(o.launcher, {}, program.front());
+  const launch::starter found = launch::find_starter(o.launcher, {}, words_for_ranks(app).front());
   // Against ranks that hang; who measures takes about the budget.
   const double limit_s = 600 + 10 * wanted.budget_s;
   std::vector<bench_results> launches;
   {
     report::progress_bar bar("bench", true);
+    const auto launch = [&](const std::string& name, const option_values& instead) {
+      bar.show(double(launches.size()) / o.launches, name);
+      const tune::command_result done =
+          launch::run_ranks(found, *ranks, {}, words_for_ranks(app, instead), limit_s);
+      if (!done.failure.empty()) throw error(name + ": " + done.failure);
+      return files::parse_bench(done.output, name);
+    };
     for (int i = 1; i <= o.launches; ++i) {
       const std::string name = "launch " + std::to_string(i) + " of " + std::to_string(o.launches);
-      bar.show(double(i - 1) / o.launches, name);
-      const tune::command_result done = launch::run_ranks(found, *ranks, {}, program, limit_s);
-      if (!done.failure.empty()) throw error(name + ": " + done.failure);
-      launches.push_back(files::parse_bench(done.output, name));
+      bench_results one = launch(name, {});
+      launch_own_algorithms(one, wanted, [&](const std::string& arm, const option_values& instead) {
+        return launch(name + ", " + arm, instead);
+      });
+      launches.push_back(std::move(one));
     }
   }
   const bench_results all = measure::over_launches(launches);
@@ -187,7 +247,7 @@ int start(const options& o, const CLI::App& app) {
 
 int run(const options& o) {
   const request wanted = parse(o);
-  if (wants_own_algorithms(wanted)) measure::own_algorithms::prepare();
+  if (wants_own_algorithms(wanted)) measure::own_algorithms::prepare(wanted.arms, wanted.ops);
   return run_job([&](const measure::job& j) {
     if (j.num_ranks < 2) throw usage_error("expected at least 2 ranks: mpirun -n 2 railpass bench");
     check_root(o.root, j.num_ranks);
@@ -246,6 +306,10 @@ int run(const options& o) {
     if (speaks)
       screen().words()
           << "Intervals hold for this launch; launches may differ by more (see --launches)\n";
+    if (own && !own->can_force(wanted.arms)) {
+      all.own_algorithms = named_algorithms(wanted, *own);
+      if (speaks) screen().words() << "Left out: native:ALGORITHM, " << chosen_at_start << '\n';
+    }
     all.notes["missed"] = join(missed);
     on_rank_0(j, [&] { o.json.write(files::to_json(all)); });
     if (!wrong.empty()) throw error("wrong results: " + join(wrong));
