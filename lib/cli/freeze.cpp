@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -38,10 +39,19 @@ report::table table_of(const std::vector<knowledge::planned_calls>& calls) {
   return lines;
 }
 
+std::string written_store() {
+  const std::filesystem::path own = knowledge_locations().own;
+  if (!std::filesystem::exists(own))
+    throw error(own.string() +
+                ": no run has written knowledge yet; start the program with railpass run, or name "
+                "files or stores");
+  return own.string();
+}
+
 int run(const options& o) {
   std::vector<std::string> problems;
   const store::machine_knowledge known = store::latest_machine_of(
-      o.inputs.empty() ? std::vector{knowledge_locations().own.string()} : o.inputs, problems);
+      o.inputs.empty() ? std::vector{written_store()} : o.inputs, problems);
   say(problems);
   say(known.left_out);
   const knowledge::frozen chosen = knowledge::freeze(known.contexts);

@@ -64,6 +64,11 @@ class Freeze(ProgramTest):
                               "with the CPU 'a', this machine has 'b'"),
                 ("b", [("broadcast", 8, 512, 1023, "chain")]))
 
+    def test_a_store_that_no_run_has_written(self):
+        self.check_refused("freeze", "-o", self.path("p"), status=1,
+                           environment={"RAILPASS_KNOWLEDGE": self.path("no-store")},
+                           says=("no-store: no run has written knowledge yet", "railpass run"))
+
     def test_what_is_refused(self):
         self.check_refused("freeze", "-o", self.path("p"), self.path("none"), status=1,
                            says=("cannot be opened",))
