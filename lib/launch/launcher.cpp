@@ -138,20 +138,28 @@ mpi_family family_of_program(const std::string& program) {
   return mpi_family::unknown;
 }
 
-launcher_kind kind_of_launcher(const std::string& program) {
-  const std::string name = std::filesystem::path(program).filename();
-  if (name == "srun") return launcher_kind::slurm;
-  // Other programs might take this for a wish to begin their work.
-  if (!name.starts_with("mpirun") && !name.starts_with("mpiexec") && name != "orterun" &&
-      name != "prterun")
-    return launcher_kind::unknown;
+namespace {
+
+launcher_kind kind_by_version(const std::string& program) {
   const std::string says = output_of(quoted(program) + " --version 2>&1 </dev/null");
   if (contains(says, "Open MPI") || contains(says, "OpenRTE") || contains(says, "PRRTE") ||
       contains(says, "PRTE"))
     return launcher_kind::open_mpi;
   if (contains(says, "Intel(R) MPI")) return launcher_kind::intel;
   if (contains(says, "HYDRA")) return launcher_kind::hydra;
+  if (says.starts_with("slurm ")) return launcher_kind::slurm;
   return launcher_kind::unknown;
+}
+
+}  // namespace
+
+launcher_kind kind_of_launcher(const std::string& program) {
+  const std::string name = std::filesystem::path(program).filename();
+  if (name == "srun") return launcher_kind::slurm;
+  // Other programs might take --version for a wish to begin their work.
+  const bool is_named_so = name.starts_with("mpirun") || name.starts_with("mpiexec") ||
+                           name == "orterun" || name == "prterun";
+  return is_named_so ? kind_by_version(program) : launcher_kind::unknown;
 }
 
 bool can_start(launcher_kind kind, mpi_family family) {
@@ -214,9 +222,11 @@ starter find_starter(const std::string& launcher, const std::string& mpi,
   for (std::string word; words >> word;) found.command.push_back(word);
   if (found.command.empty()) throw usage_error("--launcher: expected a command");
   found.kind = kind_of_launcher(found.command.front());
+  if (found.kind == launcher_kind::unknown) found.kind = kind_by_version(found.command.front());
   if (found.kind == launcher_kind::unknown)
     throw usage_error("--launcher '" + found.command.front() +
-                      "': expected the mpiexec of Open MPI, MPICH or Intel MPI, or srun");
+                      "': expected the mpiexec of Open MPI, MPICH or Intel MPI, srun, or a script "
+                      "that gives its words to one of these (also --version)");
   if (found.family == mpi_family::unknown) found.family = usual_family(found.kind);
   if (found.family == mpi_family::unknown) found.family = family_of_build();
   if (!can_start(found.kind, found.family))

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
-from program import ProgramTest, main  # noqa: E402
+from program import MPIEXEC, ProgramTest, main  # noqa: E402
 
 ROW = {"collective", "bytes", "arm", "median_s", "p90_s", "runs", "ratio_to_native"}
 
@@ -174,6 +174,12 @@ class Bench(ProgramTest):
         self.check_refused("bench", "--launches", 2, "-n", 2, "--launcher", "true",
                            says="--launcher 'true'")
         self.check_ranks_refused(2, "bench", "--launches", 2, "-n", 2, says="--launches")
+        own = self.write("launch", f'#!/bin/sh\necho launched >>{self.path("log")}\nexec {MPIEXEC} "$@"\n')
+        os.chmod(own, 0o755)
+        self.run_railpass("bench", "--launches", 1, "-n", 2, "--launcher", own, "--bytes", 8, "--arms", "native",
+                          "--budget", "100ms")
+        with open(self.path("log"), encoding="utf-8") as file:
+            self.assertGreaterEqual(len(file.readlines()), 2)  # what it is, and the launch
         # Which launch it was, and what its rank said.
         self.check_refused("bench", "--launches", 2, "-n", 2, "--root", 2, status=1,
                            says=("launch 1 of 2", "--root 2"))
