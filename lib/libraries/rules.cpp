@@ -90,19 +90,25 @@ bool passes(const bench_result& r) {
          bounds_of_median(r.launch_ratios).bounds.high < 1;
 }
 
-// Bench leaves algorithms out for which it has no time. They are then missing at a size although a
-// smaller size has them.
+// Bench leaves algorithms out for which a launch has no time. They are then missing at a size
+// although a smaller size has them, or have too few launches.
 void note_missing(const named_bench& file, collective op, sentences& left_out) {
-  std::map<std::int64_t, std::set<std::string>> sizes;
-  for (const bench_result& r : file.bench.results)
-    if (r.collective == name_of(op) && is_own_algorithm(r.arm)) sizes[r.bytes].insert(r.arm);
+  struct arms {
+    std::set<std::string> seen, enough;
+  };
+  std::map<std::int64_t, arms> sizes;
+  for (const bench_result& r : file.bench.results) {
+    if (r.collective != name_of(op) || !is_own_algorithm(r.arm)) continue;
+    sizes[r.bytes].seen.insert(r.arm);
+    if (has_enough_launches(r)) sizes[r.bytes].enough.insert(r.arm);
+  }
   std::set<std::string> known;
-  for (const auto& [bytes, arms] : sizes) {
-    known.insert(arms.begin(), arms.end());
-    if (const std::size_t missing = known.size() - arms.size(); missing > 0)
+  for (const auto& [bytes, here] : sizes) {
+    known.insert(here.seen.begin(), here.seen.end());
+    if (const std::size_t missing = known.size() - here.enough.size(); missing > 0)
       left_out.add(std::string(name_of(op)) + " of " + format_bytes(bytes) + " on " +
                    std::to_string(file.bench.num_ranks) + " ranks by " + std::to_string(missing) +
-                   " more arms: bench had no time for them (see --budget)");
+                   " more arms: bench had time for them in too few launches (see --budget)");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -153,13 +154,10 @@ bench_results over_launches(std::span<const bench_results> launches) {
     for (const own_algorithm& a : b.own_algorithms)
       if (std::ranges::find(all.own_algorithms, a) == all.own_algorithms.end())
         all.own_algorithms.push_back(a);
-  for (auto& [name, note] : all.notes) {
-    std::vector<std::string> notes;
-    for (const bench_results& b : launches)
-      if (const auto found = b.notes.find(name); found != b.notes.end())
-        notes.push_back(found->second);
-    note = together(notes, "; ");
-  }
+  std::map<std::string, std::vector<std::string>> notes;
+  for (const bench_results& b : launches)
+    for (const auto& [name, note] : b.notes) notes[name].push_back(note);
+  for (const auto& [name, words] : notes) all.notes[name] = together(words, "; ");
   all.notes["launches"] = std::to_string(launches.size());
   return all;
 }

@@ -108,6 +108,7 @@ TEST_CASE("what only some launches measured is of those") {
   some[0].results.push_back(some[0].results[0]);
   some[0].results.back().bytes = 128;
   some[1].own_algorithms = {{"broadcast", "chain", 2}};
+  some[1].notes["broadcast/64/left_out/chain"] = "the time was not enough";
   const bench_results all = measure::over_launches(some);
   REQUIRE(all.results.size() == 4);
   CHECK(all.results[1].launch_ratios == std::vector<double>{0.8});
@@ -115,6 +116,7 @@ TEST_CASE("what only some launches measured is of those") {
   CHECK_FALSE(all.results[2].ratio_to_native);
   CHECK(all.results[3].bytes == 128);  // rows of a cell are together
   CHECK(all.own_algorithms == some[1].own_algorithms);
+  CHECK(all.notes.at("broadcast/64/left_out/chain") == "the time was not enough");
 }
 
 TEST_CASE("launches that are not of one bench are refused") {

@@ -167,8 +167,12 @@ TEST_CASE("sizes at which bench had no time for some algorithms are named") {
                   {"broadcast", 64, "native:ring:8", 0.5},
                   {"broadcast", 4096, "native", 1},
                   {"broadcast", 4096, "native:ring", 0.5}}) ==
-        std::vector<std::string>{"broadcast of 4KiB on 4 ranks by 2 more arms: bench had no time "
-                                 "for them (see --budget)"});
+        std::vector<std::string>{"broadcast of 4KiB on 4 ranks by 2 more arms: bench had time for "
+                                 "them in too few launches (see --budget)"});
+  CHECK(left_out({{"broadcast", 8, "native:chain", 0.5},
+                  {"broadcast", 8, "native:ring", 0.5, 0.01, 5}}) ==
+        std::vector<std::string>{"broadcast of 8 on 4 ranks by 1 more arms: bench had time for "
+                                 "them in too few launches (see --budget)"});
 }
 
 TEST_CASE("files that cannot carry rules are named") {
