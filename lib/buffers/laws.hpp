@@ -165,6 +165,14 @@ inline void pass_to_all(law_terms& terms, const lawful_call& c, std::span<const 
 
 }  // namespace laws_detail
 
+/// Adds the terms of a result that is equal on all ranks.
+inline void add_common_result(law_terms& terms, const lawful_call& c,
+                              std::span<const std::byte> result) {
+  using namespace laws_detail;
+  if (c.rank == 0) pass_to_all(terms, c, result);
+  pass(terms, false, result, positioned_hash(result), 0, c.rank);
+}
+
 /// Adds the terms of what this rank puts into the call, before the call overwrites it. Without
 /// blocks the rank puts in nothing.
 inline void add_input(law_terms& terms, const lawful_call& c, packed_blocks sent) {
@@ -195,11 +203,8 @@ inline void subtract_result(law_terms& terms, const lawful_call& c, packed_block
     pass(terms, false, block, positioned_hash(block), source, c.rank);
   };
   if (c.what == promise::reduce_to_all) {  // the first rank's result is right, and all have it
-    if (c.rank == 0) {
-      terms.sums -= weigh(received[0], c.width);
-      pass_to_all(terms, c, received[0]);
-    }
-    pass_from(received[0], 0);
+    if (c.rank == 0) terms.sums -= weigh(received[0], c.width);
+    add_common_result(terms, c, received[0]);
   } else if (c.width > 0) {
     const weighted_sums own = weigh(received[0], c.width, c.first_element);
     const bool prefix = c.what == promise::prefix || c.what == promise::prefix_before;

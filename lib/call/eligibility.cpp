@@ -246,6 +246,12 @@ bool names_only_predefined(const call& c, int rank) {
 }
 
 bool is_integer(MPI_Datatype type) { return kind_of(type) == kind_of_type::integer; }
+bool is_floating(MPI_Datatype type) { return kind_of(type) == kind_of_type::floating; }
+bool is_unsigned(MPI_Datatype type) {
+  return is_one_of(type,
+                   {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG,
+                    MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T});
+}
 
 bool is_defined(MPI_Op op, MPI_Datatype type) {
   return !is_builtin(op) || (kinds_for(op) & unsigned(kind_of(type))) != 0;

@@ -50,6 +50,10 @@ bool is_builtin(MPI_Op op);
 
 /// Whether the type is one of MPI's integers. Local.
 bool is_integer(MPI_Datatype type);
+/// Whether the type is one of MPI's floating-point numbers, which are not complex. Local.
+bool is_floating(MPI_Datatype type);
+/// Whether the type is one of MPI's unsigned integers. Local.
+bool is_unsigned(MPI_Datatype type);
 
 /// Whether only predefined types and operations define the call on this rank: no handle that may be
 /// freed and reused. The call must be eligible. Local.

@@ -188,6 +188,7 @@ class session final : slot_tenant {
   int run_checked(const call& c, const arm& a, const select::timed_call& chosen,
                   const asked_size* asked);
   int add_up(checked_call& check);
+  int find_missed(checked_call& check);
   // Judges the first run; if its result is wrong, runs other arms, until it is clear which results
   // are right. Collective. `code` and the result: MPI error codes.
   int judge(const call& c, checked_call& check, int code);
@@ -214,6 +215,8 @@ class session final : slot_tenant {
   bool find_wrong_rank(checked_call& check, int run, wrong_result& where);
   // No later call uses the arm, unless other arms gave wrong results on the same host. Collective.
   void blame(const call& c, checked_call& check, const verdict& v);
+  // Says that the MPI library's operation is wrong. On rank 0.
+  void accuse_operation(const call& c);
   std::string tell(const call& c, const wrong_result& w, const verdict& v) const;
   static std::string place_of(const wrong_result& w);
   knowledge::quarantined record_of(const call& c, const wrong_result& w) const;

@@ -17,10 +17,34 @@
 
 namespace railpass::internal {
 
+namespace {
+
+std::string name_of_type(MPI_Datatype type) {
+  std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};
+  int length = 0;
+  PMPI_Type_get_name(type, name.data(), &length);
+  return name.data();
+}
+
+}  // namespace
+
 int session::add_up(checked_call& check) {
   checked_call::word_array words = check.words();
   if (const int failure = joint_.add_up(words)) return failure;
   check.take(words);
+  const bool may_miss = check.kind() == check_kind::extreme && check.can_judge() && check.holds();
+  return may_miss ? find_missed(check) : MPI_SUCCESS;
+}
+
+// The MPI library collects the marks, and a wrong answer of it must not decide: all ranks confirm.
+int session::find_missed(checked_call& check) {
+  std::uint64_t missed = check.missed_element();
+  if (const int failure = joint_.find_largest({&missed, 1}, "the check of the result"))
+    return failure;
+  if (missed == 0) return MPI_SUCCESS;
+  std::uint64_t by_all = check.attains(missed) ? 0 : 1;
+  if (const int failure = joint_.agree({&by_all, 1})) return failure;
+  if (by_all != 0) check.note_missed();
   return MPI_SUCCESS;
 }
 
@@ -42,7 +66,7 @@ int session::run_checked(const call& c, const arm& a, const select::timed_call& 
 
 // All ranks of the communicator come here, also a rank whose part of the call has failed.
 int session::judge(const call& c, checked_call& check, int code) {
-  const bool by_law = check.kind() == check_kind::law;
+  const bool by_law = check.judges_one_run();
   std::array<const arm*, checked_call::most_runs> arms{last_arm_};
   const auto is_right = [&] {
     return by_law ? check.holds() : check.runs() == 2 && !check.differ(0, 1);
@@ -51,6 +75,7 @@ int session::judge(const call& c, checked_call& check, int code) {
     if (const int failure = add_up(check))
       return code == MPI_SUCCESS ? raise(c, failure) : MPI_SUCCESS;
     if (!check.can_judge()) return code;
+    if (check.operation_is_wrong()) return accuse_operation(c), code;
     const auto ran = std::span<const arm* const>(arms).first(std::size_t(runs));
     if (runs == checked_call::most_runs || is_right()) break;
     const arm* const next = another_arm(c, ran);
@@ -142,6 +167,19 @@ void session::blame(const call& c, checked_call& check, const verdict& v) {
   if (wrong_results_.size() < most_wrong_results) wrong_results_.push_back(found);
 }
 
+void session::accuse_operation(const call& c) {
+  if (rank_ != 0) return;
+  const own_float_environment own;
+  try {
+    process_.warn(std::string(name_of(c.op)) + ": the MPI library's operation " +
+                  (c.operation == MPI_MIN ? "MPI_MIN" : "MPI_MAX") + " of " +
+                  name_of_type(c.receive.type) +
+                  " is wrong, and so are results of calls with these numbers; all algorithms use "
+                  "this operation, so nothing is quarantined");
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 knowledge::quarantined session::record_of(const call& c, const wrong_result& w) const {
   knowledge::quarantined q{.collective = std::string(name_of(w.of)),
                            .algorithm = std::string(w.by->base->name),
@@ -150,12 +188,7 @@ knowledge::quarantined session::record_of(const call& c, const wrong_result& w) 
                            .ranks_per_node = std::max(1, nodes_.facts().most_ranks),
                            .bytes = c.message_bytes,
                            .difference = place_of(w)};
-  if (c.is_reduction()) {
-    std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};
-    int length = 0;
-    PMPI_Type_get_name(c.receive.type, name.data(), &length);
-    q.elements = name.data();
-  }
+  if (c.is_reduction()) q.elements = name_of_type(c.receive.type);
   return q;
 }
 

@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -49,6 +50,12 @@ struct faulty_arms {
   }
 };
 faulty_arms planted;
+// The MPI library compares unsigned numbers as signed ones.
+bool compares_as_signed = false;
+MPI_Datatype compared_as(MPI_Datatype type, MPI_Op operation) {
+  const bool is_extreme = operation == MPI_MIN || operation == MPI_MAX;
+  return compares_as_signed && is_extreme && type == MPI_UINT64_T ? MPI_INT64_T : type;
+}
 // This rank gets a wrong first byte in broadcasts of this length.
 int wrong_broadcast_bytes = 0;
 std::deque<std::vector<std::byte>> altered;
@@ -101,6 +108,18 @@ extern "C" int PMPI_Bcast(void* data, int count, MPI_Datatype type, int root, MP
   MPI_Type_size(type, &size);
   if (count * size == wrong_broadcast_bytes) *static_cast<std::byte*>(data) ^= std::byte{1};
   return code;
+}
+
+extern "C" int PMPI_Allreduce(const void* sent, void* received, int count, MPI_Datatype type,
+                              MPI_Op operation, MPI_Comm comm) {
+  return real<decltype(PMPI_Allreduce)>("PMPI_Allreduce")(
+      sent, received, count, compared_as(type, operation), operation, comm);
+}
+
+extern "C" int PMPI_Reduce_local(const void* left, void* right, int count, MPI_Datatype type,
+                                 MPI_Op operation) {
+  return real<decltype(PMPI_Reduce_local)>("PMPI_Reduce_local")(
+      left, right, count, compared_as(type, operation), operation);
 }
 
 TEST_CASE("right results are not called wrong, whatever the call") {
@@ -175,6 +194,12 @@ TEST_CASE("right results are not called wrong, whatever the call") {
     mpi::all_reduce(MPI_IN_PLACE, terms.data(), n, MPI_DOUBLE, MPI_SUM, world);
     for (const MPI_Datatype type : {MPI_UINT8_T, MPI_FLOAT, MPI_INT64_T})
       mpi::all_reduce(mine.data(), all.data(), n / 2, type, MPI_SUM, world);
+    const MPI_Datatype kinds[]{MPI_INT8_T, MPI_UINT16_T, MPI_INT, MPI_UNSIGNED, MPI_INT64_T};
+    mpi::all_reduce(mine.data(), all.data(), n / 2, kinds[call % 5], call % 2 ? MPI_MIN : MPI_MAX,
+                    world);
+    std::vector<int> least = numbers(n, -1000 * me);
+    mpi::all_reduce(MPI_IN_PLACE, least.data(), n, MPI_INT, MPI_MIN, world);
+    expect(least == numbers(n, -1000 * (p - 1)));
     mpi::all_reduce(mine.data(), all.data(), n / 2, MPI_2INT, MPI_MINLOC, world);
     mpi::all_reduce(mine.data(), all.data(), n, MPI_UINT32_T, MPI_BXOR, world);
     mpi::barrier(world);
@@ -266,6 +291,57 @@ TEST_CASE("an arm that finds a wrong maximum leaves use, by two of three results
     return most == numbers(1024, 0);
   };
   meet_fault(collective::scan, "linear", run, 4096);
+}
+
+TEST_CASE("an arm that finds a maximum that no rank has leaves use") {
+  const auto run = [](MPI_Comm comm) {
+    std::vector<int> mine = numbers(1024, 0), most(1024, -1);
+    mpi::all_reduce(mine.data(), most.data(), 1024, MPI_INT, MPI_MAX, comm);
+    return most == mine;
+  };
+  meet_fault(collective::all_reduce, "reduce_broadcast", run, 4096);
+}
+
+TEST_CASE("an operation of the MPI library that compares wrongly is reported, and all arms stay") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  const records log;
+  check_all(world);
+  const std::uint64_t large = std::uint64_t{1} << 63;
+  compares_as_signed = true;
+  for (int call = 0; call < 60; ++call) {
+    std::vector<std::uint64_t> mine(100, world.rank() == 0 ? large : 1), extreme(100);
+    mpi::all_reduce(mine.data(), extreme.data(), 100, MPI_UINT64_T, call % 2 ? MPI_MAX : MPI_MIN,
+                    world);
+  }
+  compares_as_signed = false;
+  std::vector<std::string> found = alarms(log);
+  CAPTURE(found);
+  CHECK(found.size() == (world.rank() == 0 ? 2 : 0));
+  if (world.rank() == 0) {
+    CHECK(log.any_has("the MPI library's operation MPI_MIN of MPI_UINT64_T is wrong"));
+    CHECK(log.any_has("the MPI library's operation MPI_MAX of MPI_UINT64_T is wrong"));
+  }
+  for (const select::exclusion_words& w : process::get()->exclusions().all())
+    CHECK(select::exclusion_of(w).what->name != "native");
+}
+
+TEST_CASE("extremes of numbers and NaN, and of zeros of both signs, are not called wrong") {
+  const communicator world = communicator::duplicate_of_world();
+  const records log;
+  check_all(world);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (int call = 0; call < 60; ++call) {
+    const bool has_nan = call % 2 == 0 && world.rank() == call % world.size();
+    std::vector<double> mine(70, has_nan ? nan : world.rank() % 2 ? -0.0 : 0.0), extreme(70);
+    if (call % 3 == 0) mine[69] = 1e-310 * world.rank();
+    for (const MPI_Op operation : {MPI_MIN, MPI_MAX}) {
+      mpi::all_reduce(mine.data(), extreme.data(), 70, MPI_DOUBLE, operation, world);
+      mpi::reduce(mine.data(), extreme.data(), 70, MPI_DOUBLE, operation, 0, world);
+      mpi::scan(mine.data(), extreme.data(), 70, MPI_DOUBLE, operation, world);
+    }
+  }
+  CHECK(alarms(log) == std::vector<std::string>{});
 }
 
 TEST_CASE("a wrong result of the MPI library is reported, and native stays") {
