@@ -16,6 +16,8 @@ ROOT, VERSION, RAILPASS = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 SPACK_NAMES = {"Boost": "boost", "CLI11": "cli11", "Eigen3": "eigen", "MPI": "mpi",
                "nlohmann_json": "nlohmann-json", "OpenSSL": "openssl", "PkgConfig": "pkgconfig", "SQLite3": "sqlite"}
 NOT_IN_SPACK = {"Threads"}
+# CMake finds such a package only if its major version is the one that is asked for.
+OF_ONE_MAJOR_VERSION = {"eigen"}
 
 problems = []
 
@@ -88,6 +90,8 @@ check({name: where.get("tag") for name, where in versions.items() if name != "ma
 wanted = wanted_by_cmake()
 for name, least in wanted.items():
     spec = f"{name}@{least}:" if least else name
+    if name in OF_ONE_MAJOR_VERSION:
+        spec += least.split(".")[0]
     check(spec in specs, f"the Spack recipe does not depend on {spec}, which CMake wants")
 for spec in specs:
     name = re.split(r"[@+~]", spec)[0]

@@ -31,7 +31,7 @@ class Railpass(CMakePackage):
     depends_on("boost@1.74:")
     depends_on("boost+mpi+serialization", when="+boost_mpi")
     depends_on("cli11", type="build")
-    depends_on("eigen@3.3:")
+    depends_on("eigen@3.3:3")
     depends_on("nlohmann-json@3.9:", type="build")
     depends_on("openssl@1.1.1:")
     depends_on("pkgconfig", type="build")
