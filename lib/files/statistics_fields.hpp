@@ -65,6 +65,8 @@ inline void visit(auto& v, is<select::context_statistics> auto& c) {
   v("calls", c.calls);
   v("time_s", c.time_s);
   v("exploration_cost_s", c.exploration_cost_s, finite{});
+  v(later("checked_calls", "whose results the ranks have checked"), c.checked_calls);
+  v(later("checks_s", "time of these checks on rank 0; time_s excludes it"), c.checks_s);
   visit_if(!c.rails.empty(), v, "rails", c.rails);
   visit_if(
       c.baseline != "native", v,

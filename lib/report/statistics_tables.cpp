@@ -138,6 +138,8 @@ constexpr column columns[] = {
     {"posterior_spread", [](auto&, auto& a) { return number(a.posterior, &estimate::spread); }},
     {"probability", [](auto&, auto& a) { return number(a.probability); }},
     {"exploration_cost_s", [](auto&, auto& a) { return number(a.exploration_cost_s); }},
+    {"checked_calls", [](auto& c, auto&) { return number(c.checked_calls); }},
+    {"checks_s", [](auto& c, auto&) { return number(c.checks_s); }},
     {"pairs", [](auto&, auto& a) { return number(a.pairs, &select::pair_record::pairs); }},
     {"won_pairs", [](auto&, auto& a) { return number(a.pairs, &select::pair_record::wins); }},
     {"speedup",
@@ -151,6 +153,23 @@ constexpr column columns[] = {
     {"overlapped_share", [](auto& c, auto&) { return number(c.overlapped_share); }},
     {"own_s", [](auto& c, auto&) { return number(c.own_s); }},
     {"current", [](auto& c, auto& a) { return std::string(a.arm == c.current_arm ? "1" : "0"); }}};
+
+std::string checks_of(std::int64_t calls, double checks_s, double calls_s) {
+  return "checks of " + std::to_string(calls) + (calls == 1 ? " result" : " results") + " took " +
+         format_seconds(checks_s) +
+         (calls_s > 0 ? ", " + percent(checks_s / calls_s, 2) + " of the calls' time" : "");
+}
+
+std::string checks_of_all(const select::statistics_dump& dump) {
+  select::context_statistics all;
+  for (const select::context_statistics& c : dump.contexts) {
+    all.checked_calls += c.checked_calls;
+    all.checks_s += c.checks_s;
+    all.time_s += c.time_s;
+  }
+  if (all.checked_calls == 0) return {};
+  return "all contexts: " + checks_of(all.checked_calls, all.checks_s, all.time_s) + '\n';
+}
 
 }  // namespace
 
@@ -213,6 +232,7 @@ std::string statistics_text(const select::statistics_dump& dump, const statistic
       text += line_of(percent(c.overlapped_share) +
                       " of the time of this communicator's calls overlaps with calls of other "
                       "communicators");
+    if (c.checked_calls > 0) text += line_of(checks_of(c.checked_calls, c.checks_s, c.time_s));
     if (c.own_s) text += "overhead of railpass: " + format_seconds(*c.own_s) + " per call\n";
     if (!c.reason.empty()) text += line_of("* " + c.current_arm + ": " + c.reason);
     if (shown.size() < c.arms.size())
@@ -234,6 +254,7 @@ std::string statistics_text(const select::statistics_dump& dump, const statistic
             (view.markdown ? "\n\n" : "\n") +
             (view.markdown ? lines.markdown() : out.printed(lines)) + '\n';
   }
+  text += checks_of_all(dump);
   text += std::to_string(dump.merges) + " syncs of statistics took " +
           format_seconds(dump.merge_cost_s) + "; written at " + dump.written_at + '\n';
   return text;

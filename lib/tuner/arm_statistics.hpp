@@ -37,6 +37,8 @@ void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
   to.calls = steps.calls(context);
   to.overlapped_share = steps.overlapped_share();
   to.cost_share = steps.cost_share(context);
+  to.checked_calls = steps.checks(context).calls;
+  to.checks_s = steps.checks(context).seconds;
   if (const std::span<const double> skews = steps.skews_s(context); !skews.empty()) {
     to.skew_s = median(skews);
     to.skew_p90_s = quantile(skews, 0.9);

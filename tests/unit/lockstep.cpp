@@ -225,6 +225,8 @@ TEST_CASE("all ranks check the same calls: an early call of each arm, and a shar
     CAPTURE(checked, ran.size());
     CHECK(all.mismatches() == 0);
     CHECK(ran.size() == 9);
+    CHECK(all.steps()[0].checks(0).calls == checked);
+    CHECK(all.steps()[0].checks(0).seconds == Approx(checked * check_s));
     if (!checks) CHECK(checked == 0);
     if (!checks) continue;
     CHECK(checked > share / 2 * calls * call_s / check_s / 2);

@@ -148,6 +148,8 @@ select::statistics_dump example_statistics() {
                                .calls = 100,
                                .time_s = 0.3,
                                .exploration_cost_s = 0.01,
+                               .checked_calls = 7,
+                               .checks_s = 2e-3,
                                .skew_s = 1e-3,
                                .skew_p90_s = 4e-3,
                                .core_given_share = 0.75,
@@ -292,6 +294,8 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(d.contexts[0].skew_p90_s == 4e-3);
   CHECK(d.contexts[0].core_given_share == 0.75);
   CHECK(d.contexts[0].cost_share == 0.5);
+  CHECK(d.contexts[0].checked_calls == 7);
+  CHECK(d.contexts[0].checks_s == 2e-3);
   CHECK(d.contexts[0].overlapped_share == 0.25);
   CHECK(d.contexts[0].mean_bytes == 98765.5);
   CHECK(d.contexts[0].own_s == 2e-7);

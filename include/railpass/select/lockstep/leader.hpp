@@ -45,6 +45,12 @@ struct arm_record {
   bool was_checked = false;      ///< the result of at least one call
 };
 
+/// Checks of results in a context.
+struct check_costs {
+  std::int64_t calls = 0;
+  double seconds = 0;
+};
+
 /// Whether the times of all arms are known so well that no other arm is likely to be clearly
 /// faster.
 inline bool is_likely_best(const policy& p, int arm) {
@@ -156,6 +162,7 @@ class leader {
     if (led.samples_by_cost == 0) return std::nullopt;
     return double(led.samples_by_cost) / double(led.samples);
   }
+  const check_costs& checks(int context) const { return led_[std::size_t(context)].checks; }
 
  private:
   static constexpr std::size_t kept_skews = 64;  // per context
@@ -191,7 +198,8 @@ class leader {
     double sampled_s = 0;  // the latest sample, of that call
     std::int64_t sampled_call = -2;
     std::int64_t samples = 0, samples_by_cost = 0;
-    double check_s = -1;                // the usual cost of a check; negative: unmeasured
+    double check_s = -1;  // the usual cost of a check; negative: unmeasured
+    check_costs checks;
     int of_all_sizes = -1;              // the context of the calls if they did not ask
     std::unique_ptr<seen_sizes> sizes;  // where only synchronisations exchange sizes
     std::optional<asking_calls> asking;
@@ -352,6 +360,8 @@ inline void leader::note_check(int context, int arm, double seconds) {
   constexpr double weight = 0.2, longest = 4;  // of the usual cost: the rest is a delay
   led_context& led = led_[std::size_t(context)];
   led.record_of(arm).was_checked = true;
+  ++led.checks.calls;
+  led.checks.seconds += seconds;
   double& usual_s = led.check_s;
   if (usual_s < 0) usual_s = seconds;
   const double spent_s = std::min(seconds, longest * usual_s);

@@ -378,6 +378,8 @@ class lockstep {
   /// Leader only: the share of the context's timed calls, in [0, 1], whose time is the cost to the
   /// program; empty if there are none.
   std::optional<double> cost_share(int context) const { return leader_.cost_share(context); }
+  /// Leader only: the checks of results so far.
+  const check_costs& checks(int context) const { return leader_.checks(context); }
   /// Leader only: the share of timed calls with waiting for all ranks, in [0, 1], in which a rank
   /// lost its core; empty without such calls.
   std::optional<double> core_given_share() const { return leader_.core_given_share(); }

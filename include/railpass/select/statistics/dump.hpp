@@ -64,6 +64,8 @@ struct context_statistics {
   std::int64_t calls = 0;
   double time_s = 0;
   double exploration_cost_s = 0;
+  std::int64_t checked_calls = 0;  ///< whose results the ranks have checked
+  double checks_s = 0;             ///< time of these checks on rank 0; time_s excludes it
   /// Arrival imbalance: how much later the last rank arrived than the first, over the latest calls
   /// for which it is known: median and 90 % quantile.
   std::optional<double> skew_s{};

@@ -53,6 +53,8 @@ inline void add_context(context_statistics& to, context_statistics&& one) {
   to.calls += one.calls;
   to.time_s += one.time_s;
   to.exploration_cost_s += one.exploration_cost_s;
+  to.checked_calls += one.checked_calls;
+  to.checks_s += one.checks_s;
   to.current_arm = std::move(one.current_arm);
   to.reason = std::move(one.reason);
   if (one.skew_s) to.skew_s = one.skew_s;
