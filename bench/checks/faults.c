@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls that meet faults of MPI libraries, 40 times each. Rank 0 prints how many results were wrong
-// on any rank, and how many calls failed.
+// Calls that meet faults of MPI libraries, 40 times each, but all_gatherv_large twice. Rank 0
+// prints how many results were wrong on any rank, and how many calls failed.
 //
-//   faults
-//   unsigned_min|unsigned_max|short_sum|gather_types|all_gather_types|reduce_in_place|neighbors
+//   faults NAME  (see main)
 #include <mpi.h>
 
 #include <stdint.h>
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { calls = 40, n = 64, many = 12288, most_ranks = 16 };
+enum { n = 64, many = 12288, most_ranks = 16 };
 
 static int rank, num_ranks, round_;
 static MPI_Comm ring;
@@ -53,8 +52,9 @@ static int gather_types(void) {
   return wrong;
 }
 
+// Some libraries also write behind the result: triples where there are integers.
 static int all_gather_types(void) {
-  static int in[many], out[most_ranks * many];
+  static int in[many], out[3 * most_ranks * many];
   for (int i = 0; i < many; ++i) in[i] = rank + round_;
   memset(out, -1, sizeof out);
   if (MPI_Allgather(in, many, MPI_INT, out, own_count(), own_type(), MPI_COMM_WORLD)) return 2;
@@ -62,6 +62,47 @@ static int all_gather_types(void) {
   for (int r = 0; r < num_ranks; ++r)
     if (out[(r + 1) * many - 1] != r + round_) wrong = 1;
   return wrong;
+}
+
+static int all_gatherv_types(void) {
+  static int in[many], out[most_ranks * many];
+  int counts[most_ranks], places[most_ranks];
+  for (int i = 0; i < many; ++i) in[i] = rank + round_;
+  for (int r = 0; r < num_ranks; ++r) {
+    counts[r] = own_count();
+    places[r] = r * own_count();
+  }
+  memset(out, -1, sizeof out);
+  if (MPI_Allgatherv(in, many, MPI_INT, out, counts, places, own_type(), MPI_COMM_WORLD)) return 2;
+  int wrong = 0;
+  for (int r = 0; r < num_ranks; ++r)
+    if (out[(r + 1) * many - 1] != r + round_) wrong = 1;
+  return wrong;
+}
+
+// The first rank's block has more bytes than 32 bits count; the other ranks have a byte each.
+static int all_gatherv_large(void) {
+#if MPI_VERSION < 4
+  return 2;
+#else
+  const MPI_Count large = ((MPI_Count)1 << 32) + 64;
+  MPI_Count counts[most_ranks];
+  MPI_Aint places[most_ranks];
+  for (int r = 0; r < num_ranks; ++r) {
+    counts[r] = r == 0 ? large : 1;
+    places[r] = r == 0 ? 0 : large + r - 1;
+  }
+  char* const all = calloc((size_t)large + most_ranks, 1);
+  if (!all) MPI_Abort(MPI_COMM_WORLD, 3);
+  memset(all + places[rank], rank + 1, (size_t)counts[rank]);
+  const int code =
+      MPI_Allgatherv_c(MPI_IN_PLACE, 0, MPI_BYTE, all, counts, places, MPI_BYTE, MPI_COMM_WORLD);
+  int wrong = 0;
+  for (int r = 0; r < num_ranks; ++r)
+    if (all[places[r] + counts[r] - 1] != r + 1) wrong = 1;
+  free(all);
+  return code ? 2 : wrong;
+#endif
 }
 
 static int reduce_in_place(void) {
@@ -86,13 +127,16 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     int (*run)(void);
-  } all[] = {{"unsigned_min", unsigned_min},
-             {"unsigned_max", unsigned_max},
-             {"short_sum", short_sum},
-             {"gather_types", gather_types},
-             {"all_gather_types", all_gather_types},
-             {"reduce_in_place", reduce_in_place},
-             {"neighbors", neighbors}};
+    int calls;
+  } all[] = {{"unsigned_min", unsigned_min, 40},
+             {"unsigned_max", unsigned_max, 40},
+             {"short_sum", short_sum, 40},
+             {"gather_types", gather_types, 40},
+             {"all_gather_types", all_gather_types, 40},
+             {"all_gatherv_types", all_gatherv_types, 40},
+             {"all_gatherv_large", all_gatherv_large, 2},
+             {"reduce_in_place", reduce_in_place, 40},
+             {"neighbors", neighbors, 40}};
   MPI_Init(&argc, &argv);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -101,9 +145,12 @@ int main(int argc, char** argv) {
   MPI_Type_commit(&triple);
   const int periodic = 1;
   MPI_Cart_create(MPI_COMM_WORLD, 1, &num_ranks, &periodic, 0, &ring);
-  int (*run)(void) = NULL;
+  int (*run)(void) = NULL, calls = 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
-    if (argc == 2 && strcmp(argv[1], all[i].name) == 0) run = all[i].run;
+    if (argc == 2 && strcmp(argv[1], all[i].name) == 0) {
+      run = all[i].run;
+      calls = all[i].calls;
+    }
   if (!run || num_ranks > most_ranks) MPI_Abort(MPI_COMM_WORLD, 2);
   int found[2] = {0, 0};
   for (round_ = 0; round_ < calls; ++round_) {

@@ -5,12 +5,14 @@ library, in turn.
 
     ninja -C BUILD railpass_preload_so
     python3 bench/programs/applications.py BUILD [names...] [--pairs 12] [--hosts 4 --rate 200mbit] [--first]
+        [--unchecked]
 
 Without --hosts, each of 2 ranks has a core of its own. With it, each host that bench/cluster emulates has
 one rank (root only). The first pair warms up and does not count. Tuned runs of an application share one
 new knowledge folder, so that later runs start from what earlier runs learnt. --first adds a tuned run
-without knowledge to each pair. Tuned runs print the summary, which itself costs up to 1 % of the
-collectives' time.
+without knowledge to each pair. --unchecked adds a tuned run without checks of results, and tells what checks
+took: the ratio with/unchecked, and from statistics the shares of the calls' time and of whole runs. Tuned
+runs print the summary, which itself costs up to 1 % of the collectives' time.
 
 The time is the application's own, of its loop, where the table says so, otherwise the whole run's. The
 ratio is the geometric mean of the pairs' ratios with/without, with its standard error; "whole" is the same
@@ -26,6 +28,7 @@ yet, or with --first the mean of all runs without knowledge. On Debian 12:
     dolfinx    python3-dolfinx-real: the heat equation (applications/heat.py)
     nwchem     nwchem-openmpi: vibrations of a molecule of water
     mpb        mpb-mpi: frequencies of a photonic crystal
+    plain      broadcasts and all_reduces of 4 KiB to 1 MiB (applications/plain.c)
     transforms mpi4py-fft: Fourier transforms of a cube (applications/transforms.py), by all_to_allw; PyPI has the
                package, and --python names an interpreter that has it
     ft, is     NAS Parallel Benchmarks 3.4: Fourier transforms by all_to_all, and sorted integers by all_to_allv;
@@ -39,6 +42,7 @@ as root, Open MPI needs OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONF
 import argparse
 import dataclasses
 import gzip
+import json
 import math
 import os
 import re
@@ -199,6 +203,10 @@ def mpb(job):
     return [needed("mpb-mpi", "mpb-mpi"), name], None
 
 
+def plain(job):
+    return [job.compiled("plain.c"), job.size("1000", "100")], SECONDS
+
+
 def transforms(job):
     program = job.script("transforms.py", "mpi4py_fft", "mpi4py-fft of PyPI")
     return [*program, *job.size(("128", "40"), ("64", "24"))], SECONDS
@@ -217,7 +225,7 @@ def is_(job):
 
 
 APPLICATIONS = {f.__name__.rstrip("_"): f for f in (espresso, scalapack, hpcc, lammps, petsc, mumps, dolfinx, nwchem, mpb,
-                                                    transforms, ft, is_)}
+                                                    plain, transforms, ft, is_)}
 
 
 @dataclasses.dataclass
@@ -225,6 +233,8 @@ class Run:
     own_s: float
     whole_s: float
     verdict: str
+    checks_s: float = 0
+    calls_s: float = 0
 
 
 class Machine:
@@ -251,12 +261,13 @@ class Machine:
         exported = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
         return ["mpiexec.openmpi", "--bind-to", "core", "-n", str(self.o.ranks), *exported]
 
-    def run(self, job, command, own_time, knowledge, stats):
+    def run(self, job, command, own_time, knowledge, stats, checked=True):
         """Tuned with that knowledge; without railpass if there is none."""
         variables = dict(ONE_THREAD)
         if knowledge:
             variables |= {"LD_PRELOAD": self.preload, "RAILPASS_ALL_RANKS": "on", "RAILPASS_SUMMARY": "on",
-                          "RAILPASS_KNOWLEDGE": knowledge} | ({"RAILPASS_STATS": stats} if stats else {})
+                          "RAILPASS_KNOWLEDGE": knowledge} | \
+                ({"RAILPASS_STATS": stats} if stats else {}) | ({} if checked else {"RAILPASS_CHECKS": "0"})
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
         start = time.perf_counter()
         done = subprocess.run([*self.start(variables), *command], env=environment, cwd=job.folder, text=True,
@@ -266,7 +277,11 @@ class Machine:
         verdict = re.search(rf"(?m)^railpass: ({'|'.join(VERDICTS)}|nothing)", done.stderr)
         if done.returncode != 0 or not own or (knowledge and not verdict):
             raise Failed(f"{command}: status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-        return Run(sum(map(float, own)), whole_s, verdict[1] if verdict else "")
+        run = Run(sum(map(float, own)), whole_s, verdict[1] if verdict else "")
+        if knowledge and stats:
+            contexts = json.loads(Path(stats).read_text())["contexts"]
+            run.checks_s, run.calls_s = (sum(c[which] for c in contexts) for which in ("checks_s", "time_s"))
+        return run
 
 
 def ratio(pairs):
@@ -280,17 +295,28 @@ def shown(pairs):
     return "{:.3f} +- {:.3f}".format(*ratio(pairs))
 
 
+def cost_of_checks(own, checked):
+    """The ratio with/unchecked, and the shares of checks in the runs with checks."""
+    checks_s, calls_s, whole_s = (sum(getattr(run, which) for run in checked) for which in
+                                  ("checks_s", "calls_s", "whole_s"))
+    shares = " / ".join(f"{100 * checks_s / s:.2f} %" if s else "-" for s in (calls_s, whole_s))
+    return [shown(list(zip(own["unchecked"], own["with"]))), shares]
+
+
 def measure(machine, name, folder):
     """The table's row."""
     o = machine.o
     job = Job(folder, o.hosts or o.ranks, bool(o.hosts), o.python, o.npb)
     command, own_time = APPLICATIONS[name](job)
-    ways = {"without": "", "with": str(folder / "knowledge")} | ({"first": "off"} if o.first else {})
+    ways = {"without": "", "with": str(folder / "knowledge")} | ({"first": "off"} if o.first else {}) | \
+        ({"unchecked": str(folder / "unchecked")} if o.unchecked else {})
     runs = {way: [] for way in ways}
     for i in range(-1, o.pairs):  # -1 warms up
         for way in sorted(ways, reverse=i % 2 == 0):
-            stats = o.stats and str(Path(o.stats).resolve() / f"{name}_{machine.o.hosts}_{way}_{i}.json")
-            done = machine.run(job, command, own_time, ways[way] if i >= 0 or way == "without" else "off", stats)
+            stats = (o.stats or o.unchecked) and str(
+                Path(o.stats or folder).resolve() / f"{name}_{o.hosts}_{way}_{i}.json")
+            done = machine.run(job, command, own_time, ways[way] if i >= 0 or way == "without" else "off", stats,
+                               way != "unchecked")
             if i >= 0:
                 runs[way].append(done)
                 print(f"{name} {i} {way} {done.own_s:.3f} s, whole {done.whole_s:.3f} s {done.verdict}",
@@ -301,7 +327,8 @@ def measure(machine, name, folder):
     return [name, "loop" if own_time else "run", *(f"{statistics.median(own[way]):.2f} s" for way in ("without", "with")),
             shown(pairs), shown(list(zip(whole["without"], whole["with"]))),
             shown(list(zip(own["without"], own["first"]))) if o.first else f"{ratio(pairs[:1])[0]:.3f}",
-            " / ".join(str(verdicts.count(v)) for v in VERDICTS)]
+            " / ".join(str(verdicts.count(v)) for v in VERDICTS),
+            *(cost_of_checks(own, runs["with"]) if o.unchecked else [])]
 
 
 def main():
@@ -315,14 +342,16 @@ def main():
     parser.add_argument("--python", default="/usr/bin/python3", help="that has the modules of programs in Python")
     parser.add_argument("--npb", metavar="FOLDER", default=".", help="of the NAS Parallel Benchmarks")
     parser.add_argument("--first", action="store_true", help="also a tuned run without knowledge in each pair")
+    parser.add_argument("--unchecked", action="store_true", help="also a tuned run without checks in each pair")
     parser.add_argument("--stats", metavar="FOLDER", help="where tuned runs leave their statistics")
     o = parser.parse_intermixed_args()
     if unknown := set(o.names) - set(APPLICATIONS):
         parser.error(f"{', '.join(unknown)}: expected some of {', '.join(APPLICATIONS)}")
     failed = []
     with Machine(o) as machine:
-        print(f"{machine.name}; {o.pairs} pairs\n\n| application | time of | without | with | ratio | whole | first "
-              f"| {' / '.join(VERDICTS)} |\n|---|---|---|---|---|---|---|---|", flush=True)
+        columns = ["application", "time of", "without", "with", "ratio", "whole", "first", " / ".join(VERDICTS),
+                   *(["with/unchecked", "checks of calls / of runs"] if o.unchecked else [])]
+        print(f"{machine.name}; {o.pairs} pairs\n\n| {' | '.join(columns)} |\n{'|---' * len(columns)}|", flush=True)
         for name in o.names or APPLICATIONS:
             # Hosts have a /tmp of their own.
             with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="railpass-") as folder:
