@@ -21,12 +21,13 @@ SELECTORS = ["ompi", "mpich", "impi", "mvapich2"]
 def seconds_of(m, options, collective, size):
     """By arm."""
     arms = [arm for arm in options.arms if arm not in SELECTORS]
-    timed = m.times(collective, size, arms, options.seconds, empty=options.empty)["arms"] if arms else []
+    how = {"empty": options.empty, "calls": options.calls}
+    timed = m.times(collective, size, arms, options.seconds, **how)["arms"] if arms else []
     seconds = {a["arm"]: a["seconds"] for a in timed}
     for selector in set(SELECTORS) & set(options.arms):
         try:
-            native = m.simulate("native", collective, size, selector=selector, empty=options.empty,
-                                timeout=options.seconds)
+            native = m.simulate("native", collective, size, selector=selector,
+                                timeout=options.seconds, **how)
             seconds[selector] = native["seconds"]
         except machine.Failure as problem:
             print(f"{selector}: {problem}", file=sys.stderr, flush=True)
@@ -53,6 +54,7 @@ def main():
     parser.add_argument("--bytes", nargs="+", type=int, required=True)
     parser.add_argument("--arms", nargs="+", required=True)
     parser.add_argument("--empty", type=float, default=0, help="share of the blocks of an all_to_allv")
+    parser.add_argument("--calls", type=int, default=3, help="of each arm, the quickest counts")
     parser.add_argument("--seconds", type=float, default=600, help="real time for each line")
     options = parser.parse_args()
     paths = [os.path.join(machine.MACHINES, options.machine + ending) for ending in (".xml", ".cpp")]

@@ -136,9 +136,9 @@ class Machine:
         self.samples_only = os.path.join(work, self.name + ".samples-only.json")
 
     def simulate(self, *arguments, selector="ompi", timeout=600, environment=None, slow=None,
-                 empty=None, hosts=None):
+                 empty=None, calls=None, hosts=None):
         """What the program writes. `slow`: see slow_links.hpp. `empty`: share of the blocks of an
-        all_to_allv. `hosts`: of each rank."""
+        all_to_allv. `calls`: of each arm, the quickest counts. `hosts`: of each rank."""
         hosts = hosts or self.hosts
         with tempfile.NamedTemporaryFile(dir=self.work, suffix=".json") as out, \
                 tempfile.NamedTemporaryFile("w", dir=self.work, suffix=".hosts") as host_file:
@@ -148,7 +148,9 @@ class Machine:
             run(["smpirun", "-np", len(hosts), "-platform", self.platform, "-hostfile",
                  host_file.name, *COMMON, *self.transport, f"--cfg=smpi/coll-selector:{selector}",
                  self.options.machine_program, *([f"--slow={slow}"] if slow else []),
-                 *([f"--empty={empty}"] if empty else []), verb, out.name, *rest], timeout, env={**os.environ, **ENVIRONMENT, **(environment or {})})
+                 *([f"--empty={empty}"] if empty else []),
+                 *([f"--calls={calls}"] if calls else []), verb, out.name, *rest], timeout,
+                env={**os.environ, **ENVIRONMENT, **(environment or {})})
             text = out.read()
         if not text:
             raise Failure(f"{self.name}: {' '.join(map(str, arguments[:3]))} ended early")
@@ -218,7 +220,7 @@ class Machine:
         best = min(p["predicted_s"] for p in known)
         return [p for p in known if p["predicted_s"] <= LARGEST_RATIO * best]
 
-    def times(self, collective, size, names, seconds, slow=None, empty=None):
+    def times(self, collective, size, names, seconds, slow=None, empty=None, calls=None):
         """What a call takes with each of these arms, as far as `seconds` of real time reach; and
         merges. Arms that SMPI cannot run are left out."""
         began = time.monotonic()
@@ -231,7 +233,7 @@ class Machine:
             some = waiting.pop(0)
             try:
                 timed = self.simulate("arms", collective, size, left_s, *some, slow=slow,
-                                      empty=empty, timeout=seconds + 30 + self.ranks / 4)
+                                      empty=empty, calls=calls, timeout=seconds + 30 + self.ranks / 4)
             except Failure as problem:
                 half = len(some) // 2
                 if half:

@@ -19,8 +19,8 @@
 //
 // Before each timed call all ranks sleep until one agreed moment; it ends when the last rank does.
 // The first argument may be --slow=HOST,BANDWIDTH: links are slower (see slow_links.hpp),
-// with `live` from call FROM until before call TO. The next one may be --empty=SHARE of the blocks
-// of an all_to_allv or all_to_allw.
+// with `live` from call FROM until before call TO. The next ones may be --empty=SHARE of the blocks
+// of an all_to_allv or all_to_allw, and --calls=N, of which the quickest counts (3 if not said).
 #include "collectives/registry.hpp"
 #include "lib/files/files.hpp"
 #include "lib/group/base.hpp"
@@ -177,15 +177,16 @@ void pass_first_merges(const measure::job& j, const tuned_world& world) {
   for (int i = 0; i < calls; ++i) world.call(w, {.arm = "native"});
 }
 
-/// The quickest of three calls: the first one builds schedules and communicators.
-double call_s(const tuned_world& world, const measure::workload& w, const std::string& arm) {
+/// The quickest of so many calls: the first one builds schedules and communicators.
+double call_s(const tuned_world& world, const measure::workload& w, const std::string& arm,
+              int calls) {
   double seconds = timed([&] { world.call(w, {.arm = arm}); });
-  for (int i = 1; i < 3; ++i)
+  for (int i = 1; i < calls; ++i)
     seconds = std::min(seconds, timed([&] { world.call(w, {.arm = arm}); }));
   return seconds;
 }
 
-ordered_json arms(const measure::job& j, measure::workload& w, double budget_s,
+ordered_json arms(const measure::job& j, measure::workload& w, int calls, double budget_s,
                   const std::vector<std::string>& names) {
   const auto begin = std::chrono::steady_clock::now();
   auto result = ordered_json::array();
@@ -196,7 +197,7 @@ ordered_json arms(const measure::job& j, measure::workload& w, double budget_s,
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (largest(so_far_s) > budget_s) break;
     w.prepare();
-    const double seconds = call_s(world, w, name);
+    const double seconds = call_s(world, w, name, calls);
     const bool right = is_right_everywhere(w);
     if (world.last_arm() != name) continue;  // not eligible
     result.push_back({{"arm", name}, {"seconds", seconds}, {"right", right}});
@@ -207,11 +208,11 @@ ordered_json arms(const measure::job& j, measure::workload& w, double budget_s,
           {"arms", std::move(result)}};
 }
 
-ordered_json native(const measure::job& j, measure::workload& w) {
+ordered_json native(const measure::job& j, measure::workload& w, int calls) {
   const tuned_world world;
   pass_first_merges(j, world);
   w.prepare();
-  const double seconds = call_s(world, w, "native");
+  const double seconds = call_s(world, w, "native", calls);
   return {{"seconds", seconds}, {"right", is_right_everywhere(w)}};
 }
 
@@ -293,7 +294,7 @@ ordered_json late(const measure::job& j, const measure::workload& w, collective 
   std::vector<std::pair<std::string, double>> arms;
   double fastest_s = std::numeric_limits<double>::infinity();
   for (const std::string& name : names) {
-    const double true_s = call_s(world, w, name);
+    const double true_s = call_s(world, w, name, 3);
     if (world.last_arm() != name) continue;  // not eligible
     arms.emplace_back(name, true_s);
     fastest_s = std::min(fastest_s, true_s);
@@ -321,6 +322,7 @@ int run(const measure::job& j, std::vector<std::string> a) {
   std::optional<slow_links> links;
   if (const auto slow = taken("--slow="); slow && j.rank == 0) links.emplace(*slow);
   const double empty = std::stod(taken("--empty=").value_or("0"));
+  const int calls = std::stoi(taken("--calls=").value_or("3"));
   if (a.size() < 2) throw error("expected samples, arms, native, live or late, and a file");
   const std::string& verb = a[0];
   // With `live` later.
@@ -334,8 +336,8 @@ int run(const measure::job& j, std::vector<std::string> a) {
     if (!op) throw error("'" + a[2] + "': expected a collective");
     measure::workload w(j, *op, measure::whole_message_bytes(*op, std::stoll(a[3]), j.num_ranks), 0,
                         empty);
-    if (verb == "arms") result = arms(j, w, std::stod(a.at(4)), {a.begin() + 5, a.end()});
-    if (verb == "native") result = native(j, w);
+    if (verb == "arms") result = arms(j, w, calls, std::stod(a.at(4)), {a.begin() + 5, a.end()});
+    if (verb == "native") result = native(j, w, calls);
     if (verb == "late") result = late(j, w, *op, std::stoi(a.at(4)), {a.begin() + 5, a.end()});
     if (verb == "live") {
       std::optional<slow_calls> changing;
