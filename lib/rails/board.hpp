@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The board of a transport: a file in shared memory in which the ranks of a host show the load of
-// their rails. Each rank writes its own entries only, so no rank waits.
+// The board of a transport, on which the ranks of a host show the load of their rails.
 #pragma once
+
+#include "lib/rails/board_file.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -11,9 +12,6 @@
 #include <vector>
 
 namespace railpass::internal {
-
-/// Folder in which shared memory appears as files.
-inline constexpr const char* shared_memory = "/dev/shm";
 
 /// Load of one rail of a rank.
 struct posted_rail {
@@ -28,27 +26,18 @@ struct posted_rail {
   double posted_at_s = 0;          ///< by steady_clock_s, the same for all processes of a host
 };
 
-/// A rank's entries on the board of a transport. The file has mode 0600. Each process that uses the
-/// file holds a lock, so that the kernel knows whether any process still lives; the last process
-/// removes the file.
+/// A rank's entries on the board of a transport.
 class rail_board {
  public:
-  /// Opens or creates the board `id`, and removes boards that no process uses any more. `id` is
-  /// equal on all ranks of a transport and differs between transports. Throws error if the board
-  /// cannot be opened.
+  /// See board_file.
   rail_board(std::uint64_t id, int num_ranks, int num_rails, int rank,
              const std::string& folder = shared_memory);
-  ~rail_board();
-  rail_board(const rail_board&) = delete;
-  rail_board& operator=(const rail_board&) = delete;
 
   /// Shows these loads from now on, for each rail in order. post() fills in process and program.
   void post(std::span<const posted_rail> rails);
 
  private:
-  std::string path_;
-  int fd_ = -1;
-  std::int64_t first_entry_;  // of this rank
+  board_file file_;
 };
 
 /// A program with rails on this host.

@@ -133,7 +133,7 @@ MAY_OPEN = {"lib/files/input.cpp": "the gate", "lib/files/json_reader.cpp": "the
             "lib/measure/findings.cpp": "/proc, /sys", "lib/cli/demo.cpp": "/sys",
             "lib/report/terminal.cpp": "/proc, terminals",
             "lib/launch/launcher.cpp": "programs", "lib/measure/rails_report.cpp": "JSON of its own",
-            "lib/rails/board.cpp": "no links, and no files of other users",
+            "lib/rails/board_file.cpp": "no links, and no files of other users",
             "lib/tune/results.cpp": "JSON of its own"}
 
 
