@@ -126,6 +126,10 @@ inline void visit(auto& v, is<select::host_statistics> auto& h) {
   v({"starved_share",
      "the same: share of the time in which ranks were ready to run but had no core"},
     h.starved_share);
+  v({"link_factor",
+     "ratio to the mean of all other hosts, with its interval: time of an exchange of data between "
+     "hosts in MPI_Finalize"},
+    h.link_factor);
 }
 
 template <>

@@ -37,9 +37,10 @@ class merge_messages;
 struct base {
   /// MPI guarantees tags up to 32767.
   static constexpr int num_lanes = resource_book::num_lanes, tags_per_lane = 32;
-  /// Messages of leaders (leaders.hpp) and ledgers (host_ledger.hpp) use the last lane, which no
-  /// communicator gets.
-  static constexpr int told_tag = (num_lanes - 1) * tags_per_lane, ledger_tag = told_tag + 1;
+  /// Messages of leaders (leaders.hpp), ledgers (host_ledger.hpp) and probes of links
+  /// (link_probe.hpp) use the last lane, which no communicator gets.
+  static constexpr int told_tag = (num_lanes - 1) * tags_per_lane, ledger_tag = told_tag + 1,
+                       link_tag = told_tag + 2;
 
   MPI_Comm comm = MPI_COMM_NULL;  ///< returns errors
   MPI_Group group = MPI_GROUP_NULL;

@@ -27,7 +27,9 @@ struct kind {
 constexpr kind kinds[] = {
     {"later by", "late_s", &select::host_statistics::late_s, format_seconds, "comes late to calls"},
     {"without core", "starved_share", &select::host_statistics::starved_share,
-     [](double share) { return percent(share); }, "its ranks wait for a core"}};
+     [](double share) { return percent(share); }, "its ranks wait for a core"},
+    {"link slower", "link_factor", &select::host_statistics::link_factor,
+     [](double factor) { return fixed(factor, 2) + "x"; }, "its link is slow"}};
 
 std::string name_of(const select::host_statistics& h) {
   return h.name.empty() ? std::to_string(h.host) : h.name;

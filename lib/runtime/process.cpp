@@ -249,9 +249,8 @@ void process::gather_ledgers() {
   try {
     const base_mapping world = bases::of_process().find(MPI_COMM_WORLD);
     if (!world.of) return;
-    if (world_rank_ != 0) return ledger_.tell(world, values_.host_names);
-    hosts_ = ledger_.gather(world, values_.host_names);
-    if (hosts_.empty())
+    hosts_ = ledger_.end(world, values_);
+    if (hosts_.empty() && world_rank_ == 0)
       record("the statistics lack the hosts: not all ranks came to MPI_Finalize within " +
              std::to_string(host_ledger::patience_s) + " s of rank 0");
   } catch (const std::bad_alloc&) {  // the statistics lack the hosts

@@ -53,7 +53,8 @@ void joint_lockstep::measure_together(bool same_clock) {
 void joint_lockstep::keep_ledger(host_ledger& kept) {
   if (!steps_.shares_clock()) return;
   ledger_ = &kept;
-  ledger_->start();
+  if (const std::string why = ledger_->start(lane_->of().id); !why.empty())
+    process_.record("the ledgers of hosts are not shown while the program runs: " + why);
 }
 
 // ---- first plans

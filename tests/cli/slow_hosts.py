@@ -38,8 +38,11 @@ class SlowHosts(ProgramTest):
     def test_named_hosts_with_intervals(self):
         text = self.text([ALIKE[0],
                           host(1, name="n7", late_s=difference(2e-3, 1e-3, True),
-                               starved_share=difference(0.5, 0.2, True))])
-        self.assertIn("host n7: comes late to calls, its ranks wait for a core", text)
+                               starved_share=difference(0.5, 0.2, True),
+                               link_factor=difference(2.0, 0.5, True))])
+        self.assertIn("host n7: comes late to calls, its ranks wait for a core, its link is slow",
+                      " ".join(text.split()))
+        self.assertIn("2.00x (1.50x .. 2.50x) *", text)
         self.assertIn("2.00 ms (1.00 ms .. 3.00 ms) *", text)
         self.assertNotIn("host 0:", text)
         self.assertIn("| n7 |", self.text([host(0, name="n7")], "--markdown"))
@@ -52,6 +55,14 @@ class SlowHosts(ProgramTest):
 
     def test_a_run_without_hosts(self):
         self.assertIn("The statistics have no hosts", self.text([]))
+
+    def test_programs_that_run(self):
+        said = self.run_railpass("stats", "--running").stdout
+        self.assertRegex(said, "Running: |No program on this host shows a ledger")
+        shown = json.loads(self.run_railpass("stats", "--running", "--json", "-").stdout)
+        self.assertEqual(set(shown), {"running", "skipped"})
+        self.check_refused("stats", says="expected the file of a dump, or --running")
+        self.check_refused("stats", self.dump([]), "--running", says="--running")
 
     def test_what_is_refused(self):
         for bad, says in ((difference(1, -2), "hosts[0].late_s.value"),

@@ -3,6 +3,7 @@
 // In MPI_Finalize rank 0 learns from all ranks which host comes late. TEST_HOSTS has the hosts; the
 // ranks of the host with the last letter are late.
 #include "lib/files/files.hpp"
+#include "lib/runtime/ledger_board.hpp"
 #include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
@@ -12,8 +13,11 @@
 #include "support/stopped_clock.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 using namespace railpass;
@@ -32,6 +36,14 @@ int threads() {
   return provided;
 }
 
+// The timed calls that this process shows on a board; empty: it shows nothing.
+std::optional<std::int64_t> shown_calls() {
+  for (const found_ledgers& b : find_ledger_boards().boards)
+    for (const posted_ledger& l : b.ledgers)
+      if (l.pid == getpid()) return l.sums.calls;
+  return std::nullopt;
+}
+
 }  // namespace
 
 TEST_CASE("the statistics have the hosts, and the host that comes late") {
@@ -41,6 +53,7 @@ TEST_CASE("the statistics have the hosts, and the host that comes late") {
   setenv("RAILPASS_POLICY", "round_robin", 1);  // times all calls
   setenv("RAILPASS_HOST_NAMES", "1", 1);
   const std::string of_rank = hosts();
+  const bool has_hosts = !of_rank.empty() && threads() != MPI_THREAD_MULTIPLE;
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   {
@@ -53,12 +66,16 @@ TEST_CASE("the statistics have the hosts, and the host that comes late") {
       int one = 1, sum = 0;
       CHECK(mpi::all_reduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
     }
+    CHECK(shown_calls().has_value() == has_hosts);
+    CHECK(shown_calls().value_or(50) >= 50);
   }
   MPI_Barrier(MPI_COMM_WORLD);  // rank 0 waits for a limited time
   process::end();
+  MPI_Barrier(MPI_COMM_WORLD);  // the last rank removes the board
+  CHECK(!shown_calls());
   if (rank != 0) return;
   const std::vector<select::host_statistics> found = files::read_statistics(dump).hosts;
-  if (of_rank.empty() || threads() == MPI_THREAD_MULTIPLE) {
+  if (!has_hosts) {
     CHECK(found.empty());
     return;
   }
@@ -73,5 +90,6 @@ TEST_CASE("the statistics have the hosts, and the host that comes late") {
     CHECK(found[h].num_ranks == std::ranges::count(of_rank, names[h]));
     REQUIRE(found[h].late_s);
     CHECK(found[h].late_s->is_named == (names[h] == of_rank.back()));
+    if (names.size() == 2) CHECK(!found[h].link_factor);
   }
 }

@@ -6,9 +6,12 @@
 #include "support/catch.hpp"
 #include "support/seed.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
+#include <set>
+#include <utility>
 
 using namespace railpass;
 using namespace railpass::select;
@@ -46,11 +49,35 @@ std::vector<host_statistics> hosts_after(int num_hosts, int ranks_per_host, int 
     ledgers.push_back(ledger_of(r, calls, p));
     host_of_rank.push_back(r / ranks_per_host);
   }
-  return hosts_of(ledgers, host_of_rank);
+  return hosts_of(ledgers, host_of_rank, std::vector<link_times>(std::size_t(num_hosts)));
+}
+
+// Seconds of an exchange between two hosts.
+using exchange = std::function<double(int host, int other)>;
+
+std::vector<host_statistics> hosts_with_links(int num_hosts, const exchange& seconds,
+                                              double starved_share_of_last = 0) {
+  std::vector<rank_ledger> ledgers;
+  std::vector<int> host_of_rank;
+  std::vector<link_times> links{std::size_t(num_hosts)};
+  for (int h = 0; h < num_hosts; ++h) {
+    host_of_rank.push_back(h);
+    ledgers.push_back(ledger_of(h, 64, [&](int, int) {
+      return doing{.starved_share = h + 1 == num_hosts ? starved_share_of_last : 0};
+    }));
+  }
+  for (std::size_t t = 0; t < link_times::num_trials; ++t)
+    for (int round = 0; round < link_rounds(num_hosts); ++round)
+      for (int h = 0; h < num_hosts; ++h)
+        if (const int other = link_partner(h, round, num_hosts); other != h)
+          links[std::size_t(h)].add(t, seconds(h, other));
+  return hosts_of(ledgers, host_of_rank, links);
 }
 
 bool is_named(const std::optional<host_difference>& d) { return d && d->is_named; }
-bool is_named(const host_statistics& h) { return is_named(h.late_s) || is_named(h.starved_share); }
+bool is_named(const host_statistics& h) {
+  return is_named(h.late_s) || is_named(h.starved_share) || is_named(h.link_factor);
+}
 
 }  // namespace
 
@@ -69,6 +96,8 @@ TEST_CASE("batches keep the sums of all calls and become longer") {
   double expected_s = 0;
   for (int i = 0; i < entered; ++i) expected_s += 1e-3 + 1e-3 * (i % 7);
   CHECK(outside_s == Approx(expected_s));
+  CHECK(l.total().calls == entered);
+  CHECK(l.total().outside_s == Approx(expected_s));
   CHECK(l.batches().size() < rank_ledger::most_batches);
   if (calls >= 64) CHECK(l.batches().size() >= rank_ledger::most_batches / 2);
   if (entered > 0) CHECK(calls - entered < l.batches().front().calls);
@@ -161,7 +190,70 @@ TEST_CASE("what ranks do not know, or know of different calls, is not compared")
   }
   const std::vector<rank_ledger> unlike{ledger_of(0, 60, [](int, int) { return doing{}; }),
                                         ledger_of(1, 64, [](int, int) { return doing{}; })};
-  for (const host_statistics& h : hosts_of(unlike, std::vector{0, 1})) CHECK(!h.late_s);
+  for (const host_statistics& h : hosts_of(unlike, std::vector{0, 1}, std::vector<link_times>(2)))
+    CHECK(!h.late_s);
+}
+
+TEST_CASE("hosts meet in pairs, and no two hosts meet twice") {
+  for (int num_hosts = 2; num_hosts < 70; ++num_hosts) {
+    CAPTURE(num_hosts);
+    std::set<std::pair<int, int>> met;
+    std::vector<int> partners(std::size_t(num_hosts), 0);
+    for (int round = 0; round < link_rounds(num_hosts); ++round)
+      for (int h = 0; h < num_hosts; ++h) {
+        const int other = link_partner(h, round, num_hosts);
+        REQUIRE((other >= 0 && other < num_hosts));
+        REQUIRE(link_partner(other, round, num_hosts) == h);
+        if (other == h) continue;
+        REQUIRE(met.insert({h, other}).second);
+        ++partners[std::size_t(h)];
+      }
+    CHECK(std::ranges::min(partners) >= std::min(3, num_hosts - 1));
+  }
+}
+
+TEST_CASE("a host is named for its slow link, and its partners are not") {
+  const unsigned seed = test::new_seed();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(0, 0.1);
+  const int num_hosts = GENERATE(3, 4, 5, 8, 33), slow = GENERATE(0, 1, 2);
+  CAPTURE(num_hosts, slow);
+  const auto hosts = hosts_with_links(num_hosts, [&](int h, int other) {
+    return 5e-3 * (h == slow || other == slow ? 2 : 1) * std::exp(noise(random));
+  });
+  for (const host_statistics& h : hosts) {
+    REQUIRE(h.link_factor);
+    CHECK(is_named(h) == (h.host == slow));
+    CHECK(is_named(h.link_factor) == (h.host == slow));
+    if (h.host == slow) CHECK(h.link_factor->value == Approx(2).epsilon(0.2));
+    CHECK(h.link_factor->low > 0);
+  }
+}
+
+TEST_CASE("noise of exchanges names a host in at most one run of a hundred") {
+  std::mt19937 random(11);  // a fixed one, because one run of many would have more than its share
+  std::normal_distribution<double> normal;
+  constexpr int runs = 1000;
+  int named = 0;
+  for (int i = 0; i < runs; ++i) {
+    const auto hosts =
+        hosts_with_links(4, [&](int, int) { return 5e-3 * std::exp(0.5 * normal(random)); });
+    named += std::ranges::any_of(hosts, [](const auto& h) { return is_named(h); });
+  }
+  CHECK(named <= runs / 100);
+}
+
+TEST_CASE("links of two hosts, and of a host without cores, stay unknown") {
+  for (const host_statistics& h : hosts_with_links(2, [](int, int) { return 5e-3; }))
+    CHECK(!h.link_factor);
+  const auto hosts = hosts_with_links(
+      4, [](int h, int other) { return h == 3 || other == 3 ? 20e-3 : 5e-3; }, 0.8);
+  for (const host_statistics& h : hosts) {
+    CHECK(h.link_factor.has_value() == (h.host != 3));
+    CHECK(is_named(h.starved_share) == (h.host == 3));
+    CHECK(!is_named(h.link_factor));
+  }
 }
 
 TEST_CASE("Student's distribution has its quantiles") {

@@ -107,7 +107,7 @@ struct rail_statistics {
   double backlog_s = 0;                      ///< mean time for which it was busy when needed
 };
 
-/// The difference of a host from the mean of all other hosts, with an interval.
+/// The difference of a host from the mean of all other hosts, or their ratio, with an interval.
 struct host_difference {
   double value = 0, low = 0, high = 0;
   bool is_named = false;  ///< the whole interval is beyond the threshold of what matters
@@ -122,6 +122,7 @@ struct host_statistics {
   int num_ranks = 1;
   std::optional<host_difference> late_s{};         ///< longer between a call and the next call
   std::optional<host_difference> starved_share{};  ///< more of the time ready to run without a core
+  std::optional<host_difference> link_factor{};  ///< ratio: how much longer exchanges of data take
   friend bool operator==(const host_statistics&, const host_statistics&) = default;
 };
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Hosts that come late to calls, and hosts whose ranks wait for a core, from the ledgers of all
-// ranks.
+// ranks; hosts whose links are slow, from the exchanges of all hosts.
 //
-// In each batch of calls a host is compared with the mean of all other hosts. Intervals come from
-// the differences of the batches, by Student's distribution. They hold for all hosts and all kinds
-// of differences at once (Bonferroni's inequality).
+// In each batch of calls or trial of links a host is compared with the mean of all other hosts.
+// Intervals come from the differences of the batches, by Student's distribution. They hold for all
+// hosts and all kinds of differences at once (Bonferroni's inequality).
 #pragma once
 
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/student.hpp"
 #include "railpass/select/statistics/dump.hpp"
+#include "railpass/select/statistics/link_times.hpp"
 #include "railpass/select/statistics/rank_ledger.hpp"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ inline constexpr double most_false_names = 0.01;
 
 namespace detail {
 
-/// [h][b]: of host h in batch b; not a number: unknown.
+/// [h][b]: of host h in batch or trial b; not a number: unknown.
 using values_of_hosts = std::vector<std::vector<double>>;
 
 inline constexpr std::size_t least_batches = 4;
@@ -87,7 +88,7 @@ inline std::optional<host_difference> difference_of(const values_of_hosts& value
                                                     double threshold) {
   const std::vector<double> all = differences_of(values, host);
   if (all.size() < least_batches) return std::nullopt;
-  constexpr double kinds = 2, sides = 2;
+  constexpr double kinds = 3, sides = 2;
   const double chance = sides * most_false_names / (kinds * double(values.size()));
   const double n = double(all.size()), middle = mean(all);
   double squares = 0;
@@ -99,15 +100,12 @@ inline std::optional<host_difference> difference_of(const values_of_hosts& value
                          .is_named = middle - reach > threshold};
 }
 
-}  // namespace detail
-
-/// From the ledgers of all ranks of MPI_COMM_WORLD: its hosts, by number. At least two hosts.
-inline std::vector<host_statistics> hosts_of(std::span<const rank_ledger> ledgers,
-                                             std::span<const int> host_of_rank) {
+inline void compare_ledgers(std::vector<host_statistics>& hosts,
+                            std::span<const rank_ledger> ledgers,
+                            std::span<const int> host_of_rank) {
   constexpr double late_share = 0.05;  // of the time from call to call
   constexpr double starved_share = 0.1;
   constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  std::vector<host_statistics> hosts = detail::unmeasured_hosts(host_of_rank);
   const auto means_of = [&](const auto& value) {
     return detail::means_of(ledgers, host_of_rank, hosts, value);
   };
@@ -116,13 +114,40 @@ inline std::vector<host_statistics> hosts_of(std::span<const rank_ledger> ledger
   const auto passed = means_of([](batch b) { return b.passed_s / double(b.calls); });
   const auto starved = means_of(
       [](batch b) { return b.since_before_s > 0 ? b.starved_s / b.since_before_s : unknown; });
-  if (passed.front().empty()) return hosts;
+  if (passed.front().empty()) return;
   double call_s = 0;
   for (const auto& batches : passed) call_s += mean(batches) / double(hosts.size());
   for (std::size_t h = 0; h < hosts.size(); ++h) {
-    hosts[h].late_s = detail::difference_of(outside, h, late_share * call_s);
-    hosts[h].starved_share = detail::difference_of(starved, h, starved_share);
+    hosts[h].late_s = difference_of(outside, h, late_share * call_s);
+    hosts[h].starved_share = difference_of(starved, h, starved_share);
   }
+}
+
+/// A host without cores exchanges slowly for that reason, so its link stays unknown.
+inline void compare_links(std::vector<host_statistics>& hosts, std::span<const link_times> links) {
+  constexpr double factor = 1.2;
+  values_of_hosts logs(hosts.size(), std::vector<double>(link_times::num_trials));
+  for (std::size_t h = 0; h < hosts.size(); ++h)
+    for (std::size_t t = 0; t < link_times::num_trials; ++t)
+      logs[h][t] = std::log(links[h].quickest_s(t));
+  for (std::size_t h = 0; h < hosts.size(); ++h) {
+    if (hosts[h].starved_share && hosts[h].starved_share->is_named) continue;
+    hosts[h].link_factor = difference_of(logs, h, std::log(factor));
+    if (host_difference* const d = hosts[h].link_factor ? &*hosts[h].link_factor : nullptr)
+      for (double* const x : {&d->value, &d->low, &d->high}) *x = std::exp(*x);
+  }
+}
+
+}  // namespace detail
+
+/// The hosts of MPI_COMM_WORLD, by number, from the ledgers of all ranks and the link times of all
+/// hosts. At least two hosts.
+inline std::vector<host_statistics> hosts_of(std::span<const rank_ledger> ledgers,
+                                             std::span<const int> host_of_rank,
+                                             std::span<const link_times> links) {
+  std::vector<host_statistics> hosts = detail::unmeasured_hosts(host_of_rank);
+  detail::compare_ledgers(hosts, ledgers, host_of_rank);
+  detail::compare_links(hosts, links);
   return hosts;
 }
 

@@ -52,6 +52,12 @@ class rank_ledger {
 
   /// Batches that have all their calls.
   std::span<const ledger_batch> batches() const { return std::span(batches_).first(num_batches_); }
+  /// The sums of these batches.
+  ledger_batch total() const {
+    ledger_batch sum;
+    for (const ledger_batch& b : batches()) sum = joined(sum, b);
+    return sum;
+  }
 
  private:
   static ledger_batch joined(const ledger_batch& a, const ledger_batch& b) {
