@@ -107,7 +107,8 @@ std::string text_of(const select::statistics_dump& dump, const options& o) {
 
 int run(const options& o) {
   if (o.running) return show_running(o.json);
-  if (o.file.empty()) throw usage_error("expected the file of a dump, or --running");
+  if (o.file.empty())
+    throw usage_error("the argument 'dump' is missing: give a file, or --running");
   const select::statistics_dump dump = files::read_statistics(o.file);
   if (o.json.text()) screen().words() << text_of(dump, o);
   o.json.write(files::to_json(dump));

@@ -61,7 +61,7 @@ class SlowHosts(ProgramTest):
         self.assertRegex(said, "Running: |No program on this host shows a ledger")
         shown = json.loads(self.run_railpass("stats", "--running", "--json", "-").stdout)
         self.assertEqual(set(shown), {"running", "skipped"})
-        self.check_refused("stats", says="expected the file of a dump, or --running")
+        self.check_refused("stats", says="the argument 'dump' is missing: give a file, or --running")
         self.check_refused("stats", self.dump([]), "--running", says="--running")
 
     def test_what_is_refused(self):
