@@ -2,6 +2,7 @@
 #include "lib/runtime/halt_watch.hpp"
 
 #include "lib/files/files.hpp"
+#include "lib/runtime/log.hpp"
 #include "lib/runtime/own_thread.hpp"
 #include "lib/store/folder.hpp"
 #include "lib/store/halts.hpp"
@@ -33,8 +34,9 @@ struct halt_watch::watched {
   std::mutex mutex;  // of everything here but the file; never held during calls of the file system
   std::timed_mutex file_mutex;
   bool has_thread = false, has_ended = false;
+  bool has_judged = false;  // the watching thread only
   double period_s = 0;
-  std::string knowledge, mpi_library;
+  std::string knowledge, mpi_library, log;
   calls* first = nullptr;
   std::optional<store::halt_file> file;
 
@@ -56,6 +58,9 @@ struct halt_watch::watched {
 
   void look() {
     const std::lock_guard of_file(file_mutex);
+    if (!std::exchange(has_judged, true))
+      for (const std::string& said : store::judge_halts(store::locations_of(knowledge).own))
+        write_record(log, said, true);
     std::optional<knowledge::halted_rank> record = look_at_calls();
     if (!record) return file.reset();
     if (!file) file.emplace(store::locations_of(knowledge).own);
@@ -107,11 +112,12 @@ struct halt_watch::watched {
 };
 
 void halt_watch::begin(double period_s, const std::string& knowledge,
-                       const std::string& mpi_library) {
+                       const std::string& mpi_library, const std::string& log) {
   watched& w = watched::all();
   const std::lock_guard lock(w.mutex);
   w.knowledge = knowledge;
   w.mpi_library = mpi_library;
+  w.log = log;
   if (period_s > 0) w.period_s = std::clamp(period_s, watched::least_s, watched::most_s);
 }
 

@@ -149,7 +149,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
   if (values_.enable && !values_.advisories.empty()) read_advisories(problems);
   if (values_.enable) hang_watch::begin(values_.hang_report, values_.log);
   if (values_.enable && values_.knowledge != "off")
-    halt_watch::begin(values_.hang_report, values_.knowledge, mpi_library_);
+    halt_watch::begin(values_.hang_report, values_.knowledge, mpi_library_, values_.log);
 
   create_datatype_key(&datatype_key_);
   // MPI_Finalize deletes attributes of MPI_COMM_SELF first, while messages still travel. Attributes

@@ -103,6 +103,20 @@ class Hangs(ProgramTest):
     def test_a_rank_that_is_stopped_is_named(self):
         self.check_missing("the last rank is stopped", ": rank 2 left no record", others=0)
 
+    def test_records_in_a_store_that_rank_0_does_not_have_go_away(self):
+        self.end(self.hang("the last rank makes no call", RANKS - 1, 1))
+        folder = os.path.join(self.own, "halted")
+        left = [name for name in os.listdir(folder) if name.endswith(".json")]
+        self.assertEqual(len(left), RANKS)
+        other_store = 'case "$OMPI_COMM_WORLD_RANK$PMI_RANK" in 0) RAILPASS_KNOWLEDGE=$0.rank0;; esac; exec "$@"'
+        run = subprocess.Popen([MPIEXEC, "-n", str(RANKS), "sh", "-c", other_store, self.own, os.environ["TEST_CHECKS"],
+                                "the last rank makes no call"], env=self.settings(self.store),
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(run.wait)
+        self.addCleanup(self.kill)
+        self.wait_until(lambda: not set(left) & set(os.listdir(folder)))
+        self.end(run)
+
     def test_a_run_that_ends_leaves_nothing(self):
         self.run_case("the last rank is late")
         self.assertEqual(self.records(), {})
