@@ -77,6 +77,16 @@ def program(build, *names):
     raise Failure(f"{build}: found no {names[0]}; build the targets railpass_cli and regret_replay")
 
 
+def bench_file(machine_id, ranks, ranks_per_node, times):
+    """What railpass bench writes, as if it had run each arm often; times: (collective, size, arm, seconds)."""
+    return {"format": "railpass bench", "version": 1, "learning": [],
+            "environment": {"machine_id": machine_id, "measured_at": "", "notes": {}, "num_ranks": ranks,
+                            "ranks_per_node": ranks_per_node},
+            "results": [{"collective": collective, "bytes": size, "arm": arm, "median_s": seconds,
+                         "p90_s": seconds, "spread_s": BENCH_SPREAD * seconds, "runs": BENCH_RUNS,
+                         "ratio_to_native": None} for collective, size, arm, seconds in times]}
+
+
 def segment_bytes(arm):
     found = re.search(r"segment_bytes=(\d+)([KM]i)?B", arm)
     return int(found[1]) * {None: 1, "Ki": 1 << 10, "Mi": 1 << 20}[found[2]] if found else 0
@@ -178,15 +188,8 @@ class Machine:
         self.write_profile(samples, times, self.profile)
 
     def write_profile(self, samples, times, path):
-        """From what railpass sample and railpass bench write; the latter as if it had run each arm
-        often."""
-        bench = {"format": "railpass bench", "version": 1, "learning": [],
-                 "environment": {"machine_id": samples["machine_id"], "measured_at": "", "notes": {},
-                                 "num_ranks": self.ranks, "ranks_per_node": self.ranks_per_node},
-                 "results": [{"collective": collective, "bytes": size, "arm": arm,
-                              "median_s": seconds, "p90_s": seconds, "spread_s": BENCH_SPREAD * seconds,
-                              "runs": BENCH_RUNS, "ratio_to_native": None}
-                             for collective, size, arm, seconds in times]}
+        """From what railpass sample and railpass bench write."""
+        bench = bench_file(samples["machine_id"], self.ranks, self.ranks_per_node, times)
         names = []
         for kind, content in (("samples", samples), ("bench", bench))[:2 if times else 1]:
             names.append(f"{path[:-len('.json')]}.{kind}.json")
