@@ -181,8 +181,8 @@ std::vector<std::string> words_for_ranks(const CLI::App& app, const option_value
 
 using launching = std::function<bench_results(const std::string& name, const option_values&)>;
 
-// Of an MPI library that chooses at its start: a launch for each algorithm, with the budget of one
-// launch in all.
+// Measures each algorithm of an MPI library that chooses at its start in a launch of its own. These
+// launches share the budget of one launch.
 void launch_own_algorithms(bench_results& by_default, const request& wanted,
                            const launching& launch) {
   const libraries::mpi_library* const library = libraries::find(by_default.machine_id.mpi_library);
