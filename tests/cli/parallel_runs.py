@@ -54,7 +54,7 @@ class Sample(ProgramTest):
         samples, cores = self.path("samples.json"), os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(cores)})
         try:
-            text = self.run_ranks(2, "sample", "--budget", "1s", "--collectives", "broadcast",
+            text = self.run_ranks(2, "sample", "--budget", "5s", "--collectives", "broadcast",
                                   "--json", samples).stdout
         finally:
             os.sched_setaffinity(0, cores)
