@@ -167,8 +167,8 @@ double first_plan_s() {
       [&] { PMPI_Bcast(message.data(), int(message.size()), MPI_INT32_T, 0, MPI_COMM_WORLD); });
 }
 
-/// Merges that no context asks for are ever further apart, a step in each of 2 h calls: from call 2
-/// on, then each time after three times as many calls as had passed when the last merge ended.
+/// Merges that no context asks for are ever further apart, a step in each of 2 h calls. The first
+/// one begins at call 2. Each later one begins at three times the call at which the last one ended.
 /// After two such merges, the next merge comes after all timed calls.
 void pass_first_merges(const measure::job& j, const tuned_world& world) {
   const int calls = 7 + 8 * select::tree_position{j.rank, j.num_ranks}.height();
@@ -177,7 +177,7 @@ void pass_first_merges(const measure::job& j, const tuned_world& world) {
   for (int i = 0; i < calls; ++i) world.call(w, {.arm = "native"});
 }
 
-/// The quickest of so many calls: the first one builds schedules and communicators.
+/// The time of the quickest call. The first call builds schedules and communicators.
 double call_s(const tuned_world& world, const measure::workload& w, const std::string& arm,
               int calls) {
   double seconds = timed([&] { world.call(w, {.arm = arm}); });
@@ -312,7 +312,7 @@ ordered_json late(const measure::job& j, const measure::workload& w, collective 
 int run(const measure::job& j, std::vector<std::string> a) {
   // SMPI's first collectives ask all ranks who shares a host, for longer than timed() waits.
   largest(0);
-  // What follows `name` in the first argument, which is taken away.
+  // Takes the first argument if it begins with `name`, and returns the rest of it.
   const auto taken = [&a](std::string_view name) -> std::optional<std::string> {
     if (a.empty() || !a[0].starts_with(name)) return std::nullopt;
     const std::string value = a[0].substr(name.size());

@@ -17,8 +17,9 @@ namespace railpass::internal::measure {
 /// launches, or if numbers of ranks differ.
 bench_results over_launches(std::span<const bench_results> launches);
 
-/// Adds the rows of a launch in which the MPI library took one of its own algorithms to those of a
-/// launch by its default, with the ratios to native's medians there.
+/// Adds the rows of `by_algorithm`, a launch with one of the MPI library's own algorithms, to
+/// `by_default`, a launch with the library's default. Their ratios are to native's medians in
+/// `by_default`.
 void add_own_algorithm(bench_results& by_default, const bench_results& by_algorithm);
 
 }  // namespace railpass::internal::measure

@@ -12,6 +12,7 @@
 #include <exception>
 #include <fcntl.h>
 #include <map>
+#include <new>
 #include <optional>
 #include <sched.h>
 #include <unistd.h>
@@ -69,7 +70,10 @@ void host_ledger::end_batch() {
   sums_.end_batch(starved ? now_s - began_s_ : 0, starved ? *starved - starved_before_s_ : 0);
   began_s_ = now_s;
   starved_before_s_ = starved.value_or(0);
-  if (board_) board_->post(sums_.total());
+  if (board_) try {
+      board_->post(sums_.total());
+    } catch (const std::bad_alloc&) {  // the next batch shows all sums again
+    }
 }
 
 host_ledger::message host_ledger::own_message(const base_mapping& world, bool names_host) const {

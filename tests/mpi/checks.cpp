@@ -71,7 +71,7 @@ std::vector<int> numbers(int count, int first) {
   return n;
 }
 
-// What the log says of wrong results; it also names known faults of the MPI library.
+// The log's lines about wrong results. The log also names known faults of the MPI library.
 std::vector<std::string> alarms(const records& log) {
   std::vector<std::string> found = log.texts;
   std::erase_if(found, [](const std::string& text) { return text.starts_with("known fault:"); });

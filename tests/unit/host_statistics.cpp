@@ -18,7 +18,7 @@ using namespace railpass::select;
 
 namespace {
 
-// What a rank does in a call, beside 1 ms outside of calls and 1 ms inside.
+// A call of a rank adds these times to 1 ms outside of calls and 1 ms inside.
 struct doing {
   double late_s = 0;
   double starved_share = 0;

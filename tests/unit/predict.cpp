@@ -198,10 +198,10 @@ TEST_CASE("arms of an algorithm are the closer the more alike their parameters")
         alike("knomial+radix=3", "knomial+radix=8", 65536));
   CHECK(alike("pipeline+segment_bytes=8KiB", "pipeline+segment_bytes=4KiB", 65536) >
         alike("pipeline+segment_bytes=8KiB", "pipeline+segment_bytes=1KiB", 65536));
-  // What counts is how many segments there are: these are one each.
+  // Arms with equally many segments are alike. Both messages are one segment.
   CHECK(alike("pipeline", "pipeline+segment_bytes=64KiB", 4096) ==
         alike("pipeline", "pipeline", 4096));
-  // Nor are there more blocks than units.
+  // A message has at most as many blocks as units.
   CHECK(features("circulant+blocks=128", 16) == features("circulant+blocks=16", 16));
   CHECK(features("circulant+blocks=128", 64) != features("circulant+blocks=16", 64));
 }

@@ -38,7 +38,7 @@ constexpr int link_partner(int host, int round, int num_hosts) {
 class link_times {
  public:
   static constexpr std::size_t num_trials = 12;
-  static constexpr int least_partners = 2;  ///< fewer cannot tell a host's link from its partner's
+  static constexpr int least_partners = 2;  ///< one partner may have the slow link itself
 
   link_times() { quickest_.fill(std::numeric_limits<double>::infinity()); }
   void add(std::size_t trial, double seconds) {
