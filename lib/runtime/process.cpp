@@ -583,14 +583,10 @@ std::optional<knowledge::experience> process::recall(const knowledge::problem& o
     if (living.contexts.size() < enough && one->num_ranks() == of.num_ranks)
       one->add_contexts_like(of, living);
   living.written_at = files::utc_now();
-  const std::vector<knowledge::experience> here = worth_keeping(living).contexts;
-  const knowledge::experience *const earlier = knowledge::closest(known_, of),
-                                     *const now = knowledge::closest(here, of);
-  if (!earlier || !now)
-    return earlier ? std::optional(*earlier) : now ? std::optional(*now) : std::nullopt;
-  if (earlier->of == now->of) return knowledge::joined(*earlier, *now);
-  return *knowledge::distance(now->of, of) <= *knowledge::distance(earlier->of, of) ? *now
-                                                                                    : *earlier;
+  std::vector<knowledge::experience> all = worth_keeping(living).contexts;
+  for (const knowledge::experience& e : known_)
+    if (knowledge::distance(e.of, of)) all.push_back(e);
+  return knowledge::closest(all, of);
 }
 
 std::vector<knowledge::neighbour> process::recall_near(const knowledge::near_search& wanted) {

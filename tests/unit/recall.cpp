@@ -172,7 +172,34 @@ TEST_CASE("problems are close by size alone, all else must be equal") {
   SECTION("operation") { other.operation = "user_ordered"; }
   CHECK_FALSE(distance(other, of_broadcasts));
   const std::vector<experience> all{{.of = other}};
-  CHECK(closest(all, of_broadcasts) == nullptr);
+  CHECK_FALSE(closest(all, of_broadcasts));
+}
+
+TEST_CASE("runs whose mean sizes differ a little are joined, and others are not") {
+  const auto run = [](std::int64_t bytes, const char* arm, double seconds, const char* at) {
+    experience e = known_of({{arm, seconds}});
+    e.of.bytes = bytes;
+    e.first_at = e.last_at = at;
+    return e;
+  };
+  const std::vector<experience> all{
+      run(1'000'010, "native", 3e-4, "2026-01-02T00:00:00Z"),
+      run(1'000'000, "binomial", 1e-4, "2026-01-01T00:00:00Z"),
+      run(1'000'020, "native", 5e-4, "2026-01-03T00:00:00Z"),
+      run(2'000'000, "chain", 1e-4, "2026-01-04T00:00:00Z"),
+  };
+  problem of = of_broadcasts;
+  of.bytes = 1'000'003;
+  const auto found = closest(all, of);
+  REQUIRE(found);
+  CHECK(found->of.bytes == 1'000'000);
+  CHECK(found->runs == 3);
+  CHECK(found->first_at == "2026-01-01T00:00:00Z");
+  REQUIRE(found->arms.size() == 2);
+  for (const arm_experience& a : found->arms) {
+    CHECK(a.arm != "chain");
+    if (a.arm == "native") CHECK(a.times.samples == 2 * all[0].arms[0].times.samples);
+  }
 }
 
 TEST_CASE("a context that was seen before begins with its best arm") {

@@ -296,6 +296,19 @@ TEST_CASE("statistics name the sizes seen, and knowledge has nothing of mixed on
   CHECK(name_of(c) == "gatherv of about 12KiB on 8 ranks");
   CHECK_FALSE(mixes_sizes(c));
   CHECK(knowledge::record_of({.contexts = {c}}).contexts.size() == 1);
+  const auto remembered = [&c](std::int64_t first, double mean) {
+    c.first_bytes = first;
+    c.mean_bytes = mean;
+    return knowledge::record_of({.contexts = {c}}).contexts.at(0).of.bytes;
+  };
+  CHECK(remembered(12290, 12290.25) == 12288);
+  CHECK(remembered(12285, 12284.75) == 12288);
+  CHECK(remembered(12284, 12284.4) == 12288);
+  CHECK(remembered(11000, 11000.5) == 11008);
+  c.to_bytes = c.from_bytes;  // all calls had one size
+  CHECK(remembered(10000, 10000) == 10000);
+  c.first_bytes = 0;
+  c.mean_bytes = 12288;
   c.from_bytes = 0;
   c.to_bytes = 1 << 20;
   CHECK(name_of(c) == "gatherv of about 12KiB (at most 1MiB) on 8 ranks");

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,16 @@ inline select::time_quantiles quantiles_of(double mean_s, double spread) {
           .high_s = median_s * std::exp(of_a_tenth * spread)};
 }
 
+/// The size of the context's problem. Mean sizes differ a little from run to run, so they are
+/// rounded to six binary digits: such runs are then of one problem.
+inline std::int64_t size_of(const select::context_statistics& c) {
+  if (c.first_bytes <= 0) return c.from_bytes;
+  if (!c.mean_bytes || c.from_bytes == c.to_bytes) return c.first_bytes;
+  int exponent = 0;
+  const double digits = std::ldexp(std::frexp(*c.mean_bytes, &exponent), 6);
+  return std::llround(std::ldexp(std::round(digits), exponent - 6));
+}
+
 }  // namespace detail
 
 inline run_record record_of(const select::statistics_dump& dump) {
@@ -38,7 +49,7 @@ inline run_record record_of(const select::statistics_dump& dump) {
                         .ranks_per_node = c.ranks_per_node,
                         .kind = kind_of(c.communicator),
                         .rails = c.rails,
-                        .bytes = c.first_bytes > 0 ? c.first_bytes : c.from_bytes},
+                        .bytes = detail::size_of(c)},
                  .first_at = dump.written_at,
                  .last_at = dump.written_at};
     for (const select::arm_statistics& a : c.arms) {

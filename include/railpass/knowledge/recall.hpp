@@ -6,6 +6,7 @@
 #pragma once
 
 #include "railpass/knowledge/experience.hpp"
+#include "railpass/knowledge/joined.hpp"
 #include "railpass/select/belief/neighbours.hpp"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace railpass::knowledge {
 
@@ -45,13 +47,26 @@ inline std::optional<double> distance(const problem& a, const problem& b) {
   return octaves;
 }
 
-/// The closest of the problems at a finite distance to `of`; null if none.
-inline const experience* closest(std::span<const experience> all, const problem& of) {
+/// Problems this near count as the same: calls whose lengths differ have another mean size in each
+/// run.
+inline constexpr double same_octaves = 1.0 / 32;
+
+/// The knowledge of the closest of the problems at a finite distance to `of`, joined with that of
+/// problems of nearly its size; empty if there is none.
+inline std::optional<experience> closest(std::span<const experience> all, const problem& of) {
   const experience* best = nullptr;
   double least = 0;
   for (const experience& e : all)
     if (const auto d = distance(e.of, of); d && (!best || *d < least)) best = &e, least = *d;
-  return best;
+  if (!best) return std::nullopt;
+  std::vector<const experience*> same;
+  for (const experience& e : all)
+    if (const auto d = distance(e.of, best->of); d && *d <= same_octaves) same.push_back(&e);
+  std::ranges::stable_sort(same, {}, &experience::last_at);
+  experience found = *same.front();
+  for (std::size_t i = 1; i < same.size(); ++i) found = joined(found, *same[i]);
+  found.of = best->of;
+  return found;
 }
 
 /// Gives arms without a model the times that they had for the same problem in earlier runs.
