@@ -25,6 +25,17 @@ class stubborn final : public policy {
       priors_.push_back({.arm = a, .log_seconds = std::log(1e-5), .spread = 0.6, .native = a == 0});
     priors_[0].measured_only = true;
   }
+  /// With native and the proposed arm known from earlier runs.
+  stubborn(int num_arms, int proposed, double native_s, std::int64_t samples_of_native)
+      : stubborn(num_arms, proposed) {
+    priors_[0].measured_only = false;
+    priors_[0].log_seconds = std::log(native_s);
+    priors_[0].earlier_samples = samples_of_native;
+    for (const int a : {0, proposed}) {
+      priors_[std::size_t(a)].remembered = true;
+      priors_[std::size_t(a)].spread = 0.2;
+    }
+  }
   void learn(const arm_book&) override {}
   epoch_plan plan(const planning_input&) override {
     return {.incumbent = proposed_, .explore = std::exchange(tries_, {}), .length = 16};
@@ -129,6 +140,21 @@ TEST_CASE("an arm in use meets native before its calls have doubled") {
     REQUIRE(call <= 2 * met);
   }
   CHECK(calls_of(arms, 0) < 40);
+}
+
+TEST_CASE("an arm meets native soon if earlier runs have hardly measured native") {
+  const auto first_native = [](double earlier_s, std::int64_t samples, bool all_wait = false) {
+    guarded_policy p(std::make_unique<stubborn>(2, 1, earlier_s, samples), false, all_wait);
+    const auto arms =
+        make_calls(p, 100, [](int arm, std::int64_t) { return arm == 0 ? 0.5e-5 : 1e-5; });
+    if (samples == 1 && !all_wait) CHECK((calls_of(arms, 0) > 40) == (earlier_s < 2e-5));
+    return std::ranges::find(arms, 0) - arms.begin();
+  };
+  CHECK(first_native(1.5e-5, 1) < 8);
+  CHECK(first_native(1.5e-5, 7) < 8);
+  CHECK(first_native(1.5e-5, 1, true) < 8);
+  CHECK(first_native(1.5e-5, 8) > 60);
+  CHECK(first_native(3e-5, 1) > 60);  // clearly slower
 }
 
 TEST_CASE("who wants to know what an arm is worth has it meet native often, for little") {

@@ -78,6 +78,7 @@ void remember_times(std::span<select::arm_prior> priors, const experience& known
     const auto a = std::ranges::find(known.arms, name_of(p.arm), &arm_experience::arm);
     if (a == known.arms.end()) continue;
     p.remembered = true;
+    p.earlier_samples = a->times.samples;
     if (!p.measured_only) continue;
     const select::time_estimate told = told_by(*a, days_ago);
     p.measured_only = false;

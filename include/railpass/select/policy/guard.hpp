@@ -11,7 +11,9 @@
 // - An arm comes into use only after it has run, except at the very start, if predictions come from
 //   times of this machine. The older a context is, the more pairs an arm must win first.
 // - The arm in use is compared with native again before its calls have doubled. It stays unless its
-//   sums over the pairs are clearly larger. Slow calls of an arm count fully once the arm clearly
+//   sums over the pairs are clearly larger. If earlier runs have hardly measured native, the
+//   comparison comes within ten calls: a program of few calls makes no more, and its next run would
+//   know as little. Slow calls of an arm count fully once the arm clearly
 //   has more slow calls than all other arms; until then they are attributed to the machine.
 // - Native replaces the arm in use at once if the arm's latest calls take longer than native did in
 //   their comparison, and twice as long as before. Afterwards an arm must win new pairs.
@@ -101,7 +103,7 @@ class guarded_policy : public policy {
   static constexpr double first_budget = 40, budget_share = 0.03;
   // The cost of a first call before any was measured, in native calls; has the weight of one call.
   static constexpr double first_call_risk = 5;
-  static constexpr double remembered_as = 4;  // pairs
+  static constexpr double most_remembered = 4;  // pairs
   // The cost of an arm's call beyond its time where ranks share cores, in native's times.
   static constexpr double hidden_on_shared_cores = 0.25;
   // An arm whose calls take this many times as long as before has changed.
@@ -117,6 +119,9 @@ class guarded_policy : public policy {
   static constexpr double first_worth_share = 0.03;
   static constexpr int first_comparisons = 5;
   static constexpr std::int64_t first_meeting = 64;  // call
+  // With fewer samples of native from earlier runs, the first comparison is less than twice as many
+  // calls after this call.
+  static constexpr std::int64_t enough_of_native = 8, early_meeting = 4;
   static constexpr int pairs_in_turn = 4;
   static constexpr std::size_t most_meetings = 8;  // per plan
 
@@ -187,6 +192,15 @@ class guarded_policy : public policy {
   }
   /// The hidden cost of an arm's call, as a share of native's time.
   double hidden() const { return shares_cores_ ? hidden_on_shared_cores : 0; }
+  /// Whether the samples of native from earlier runs are few, and do not show clearly that native
+  /// is slower than the arm in use.
+  bool is_native_hardly_known() const {
+    const arm_prior &own = arms()[std::size_t(in_use_)], &native = arms()[std::size_t(native_)];
+    const arm_times* const now = times_of(native_);
+    return own.remembered && native.remembered &&
+           native.earlier_samples + (now ? now->sums.samples : 0) < enough_of_native &&
+           native.log_seconds - own.log_seconds < 2 * std::hypot(own.spread, native.spread);
+  }
   void leave_out_what_is_too_dear(std::vector<exploration>& explore) const;
   static void put_together(std::vector<exploration>& explore);
   void add_meetings(epoch_plan& p, const planning_input& now) const;
@@ -261,9 +275,8 @@ inline void guarded_policy::learn(const arm_book& book) {
 inline void guarded_policy::remember(known_arm& a, const arm_times& now) const {
   const arm_prior &own = arms()[std::size_t(a.position)], &native = arms()[std::size_t(native_)];
   if (a.position == native_ || !native.remembered || !is_as_before(own, &now)) return;
-  a.pairs = remembered_as;
-  a.own = remembered_as;
-  a.native = remembered_as * std::exp(native.log_seconds - own.log_seconds);
+  a.pairs = a.own = std::clamp(double(native.earlier_samples), 1.0, most_remembered);
+  a.native = a.pairs * std::exp(native.log_seconds - own.log_seconds);
   a.wins = a.native > a.own ? a.pairs : 0;
 }
 
@@ -380,9 +393,13 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
     // Several plans ahead, because an expensive synchronisation may be late.
     const known_arm* const a = find(in_use_);
     const bool was_met = is_as_before(arms()[std::size_t(in_use_)], times_of(in_use_));
-    const double from = double(std::max(met_at_, was_met ? 4 * first_meeting : first_meeting));
+    const bool is_early = is_native_hardly_known();
+    const double from = double(std::max(met_at_, is_early  ? early_meeting
+                                                 : was_met ? 4 * first_meeting
+                                                           : first_meeting));
     // A call may hold the rest of the call before it, so the second call counts.
-    const int calls = all_wait_ && a && a->pairs > 0 && lead(*a) > 3 * deviation(*a) ? 1 : 2;
+    const bool is_clear = a && a->pairs > 0 && lead(*a) > 3 * deviation(*a);
+    const int calls = all_wait_ && (is_early || is_clear) ? 1 : 2;
     double most = 64 * from;  // calls to the next comparison
     if (says_worth_) {
       const arm_times *const own = times_of(in_use_), *const native = times_of(native_);
@@ -396,6 +413,9 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
     for (std::size_t met = 0; met < most_meetings; ++met) {
       due = std::min(meeting_growth * due, due + most);
       for (int i = 0; i < calls; ++i) add(due - double(now.calls) + i, native_);
+      // The plan ends with this comparison, so that this run and later runs know its result.
+      if (is_early && met == 0)
+        p.length = std::clamp(int(due - double(now.calls)) + calls, 1, p.length);
     }
   }
   if (proposed_ != in_use_) {

@@ -37,6 +37,7 @@ struct arm_prior {
   double lag = 0;
   /// The prediction is a measurement of the same context, or of near contexts of its set.
   bool remembered = false;
+  std::int64_t earlier_samples = 0;  ///< of the same context, in earlier runs
   std::vector<double> attributes{};  ///< of a function set's version; empty for collectives
   friend bool operator==(const arm_prior&, const arm_prior&) = default;
 };
