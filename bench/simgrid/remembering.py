@@ -10,6 +10,8 @@ import statistics
 from machine import run
 
 RUNS, CALLS, MISLED_CALLS = 10, (30, 100, 1000), (100, 1000)
+# Programs of few long calls; the first call also opens connections.
+FEW_CALLS, FIRST_CALL = 10, 1.5
 
 
 def replayed(replay, *arguments):
@@ -17,13 +19,22 @@ def replayed(replay, *arguments):
 
 
 def remember(replay, machines, seeds, noise):
-    """Prints two tables; returns their rows."""
-    again, misled = [], []
+    """Prints three tables; returns their rows."""
+    again, few, misled = [], [], []
     for profile in (True, False):
         profile_of = {m.name: m.profile if profile else "-" for m in machines}
         found = [r for m in machines for r in replayed(
             replay, "again", profile_of[m.name], m.path_of_cells, seeds, noise, max(CALLS))]
+        found_few = [r for m in machines for r in replayed(
+            replay, "few", profile_of[m.name], m.path_of_cells, seeds, noise, FEW_CALLS, FIRST_CALL)]
         for number in (1, 2, 3, RUNS):
+            of_run = [r for r in found_few if r["run"] == number]
+            to_native = [r["ratio_to_native"] for r in of_run]
+            few.append({
+                "profile": profile, "run": number, "calls": FEW_CALLS, "first_call": FIRST_CALL,
+                "ratio_to_best_arm": statistics.mean(r["ratio_to_best_arm"] for r in of_run),
+                "ratio_to_native": statistics.mean(to_native),
+                "lost": statistics.mean(max(0, r - 1) for r in to_native)})
             again.append({"profile": profile, "run": number, **{
                 str(c): statistics.mean(r["ratio_to_best_arm"] for r in found
                                         if r["run"] == number and r["calls"] == c) for c in CALLS}})
@@ -41,9 +52,14 @@ def remember(replay, machines, seeds, noise):
     for r in again:
         print(f"{'profile' if r['profile'] else 'no profile':>10}, run {r['run']:2}: "
               + ", ".join(f"{r[str(c)]:.4f} ({c} calls)" for c in CALLS))
+    print(f"Runs of {FEW_CALLS} calls, the first of which takes {FIRST_CALL} times as long")
+    for r in few:
+        print(f"{'profile' if r['profile'] else 'no profile':>10}, run {r['run']:2}: "
+              f"{r['ratio_to_best_arm']:.4f} of the best arm's time, {r['ratio_to_native']:.4f} of "
+              f"native's; runs slower than native add {r['lost']:.4f}")
     print("Knowledge of another machine: native calls beyond always native")
     for r in misled:
         print(f"{'profile' if r['profile'] else 'no profile':>10}, {r['calls']:4} calls: median "
               f"{r['median']:.0f}, 95 % below {r['p95']:.0f}, most {r['most']:.0f}, above 20 in "
               f"{r['above_20']:.1%} of {r['runs']} runs")
-    return {"again": again, "misled": misled}
+    return {"again": again, "few": few, "misled": misled}

@@ -16,8 +16,12 @@
 //         runs it.
 //     regret_replay again PROFILE CELLS SEEDS NOISE CALLS
 //         ten runs of the default policy in turn, each with the knowledge of all earlier runs:
-//         {"results": [{"run", "collective", "bytes", "calls", "ratio_to_best_arm"}]}, without the
-//         first plan; PROFILE may be - for none. bench/simgrid/remembering.py runs it.
+//         {"results": [{"run", "collective", "bytes", "calls", "ratio_to_best_arm",
+//         "ratio_to_native"}]}, without the first plan; PROFILE may be - for none.
+//         bench/simgrid/remembering.py runs it.
+//     regret_replay few PROFILE CELLS SEEDS NOISE CALLS FIRST
+//         the same for calls so long that merges cost nothing; the first call of a run opens
+//         connections and takes FIRST times as long as its arm
 //     regret_replay misled PROFILE CELLS OTHER_CELLS SEEDS NOISE CALLS
 //         the default policy with the knowledge of CALLS calls of the same collective and size in
 //         OTHER_CELLS: {"results": [{"collective", "bytes", "beyond_native",
@@ -157,6 +161,7 @@ struct weather {
   /// One arm among this number of the fastest by prediction, never the best arm, takes 30 times as
   /// long as predicted; the seed chooses the arm.
   std::size_t trap_among = 0;
+  double first_call = 1;  ///< the time of the first call, which opens connections, in usual times
 };
 
 weather usual(double noise) {
@@ -232,7 +237,8 @@ class player {
       steps_.adopt(c.context, steps_.lead(c.context, std::move(chosen)));
       c = steps_.next_call(cell_.key);
     }
-    const double seconds = true_s_.at(c.arm);
+    const double seconds =
+        true_s_.at(c.arm) * (std::exchange(is_first_, false) ? weather_.first_call : 1);
     if (c.timed) steps_.record(c, measured(seconds));
     before_s_ = seconds;
     last_arm_ = c.arm;
@@ -339,6 +345,7 @@ class player {
   double before_s_ = 0;  // the last call
   select::usual_lateness lateness_;
   int last_arm_ = select::native_arm;
+  bool is_first_ = true;
 };
 
 void add_results(const cell& c, const std::string& policy, const std::string& label, int seeds,
@@ -485,28 +492,37 @@ ordered_json changing(const profile& p, const ordered_json& cells, int seeds, do
 
 /// Runs the default policy repeatedly, each time with the knowledge of earlier runs; returns the
 /// times of the first calls of each run, without the first plan.
-ordered_json again(const profile* p, const ordered_json& cells, int seeds, double noise,
-                   int calls) {
+ordered_json again(const profile* p, const ordered_json& cells, int seeds, double noise, int calls,
+                   std::optional<double> first_call = {}) {
   constexpr int runs = 10;
+  weather in = usual(noise);
+  if (first_call) in.first_call = *first_call;
   auto results = ordered_json::array();
   for (const ordered_json& j : cells) {
     cell c = read_cell(p, j);
     c.first_plan_s = 0;
+    if (first_call) {
+      c.merge = c.merge_at_once = {};
+      c.expected_merges.spread_s = c.expected_merges.at_once_s = 0;
+    }
     for (int seed = 1; seed <= seeds; ++seed) {
       std::optional<knowledge::experience> known;
       for (int run = 1; run <= runs; ++run) {
-        player one(c, settings{}.policy, usual(noise), std::uint64_t(runs * seed + run),
+        player one(c, settings{}.policy, in, std::uint64_t(runs * seed + run),
                    known ? std::optional(of_the_same(c, *known)) : std::nullopt);
         double total_s = 0;
         int made = 0;
-        for (const int upto : checkpoints) {
-          if (upto > calls) break;
-          for (; made < upto; ++made) total_s += one.call();
+        while (made < calls) {
+          total_s += one.call();
+          if (++made != calls && std::ranges::find(checkpoints, made) == std::end(checkpoints))
+            continue;
+          const double of_one_arm = made - 1 + in.first_call;
           results.push_back({{"run", run},
                              {"collective", c.op_name},
                              {"bytes", c.bytes},
-                             {"calls", upto},
-                             {"ratio_to_best_arm", total_s / (upto * c.best_s)}});
+                             {"calls", made},
+                             {"ratio_to_best_arm", total_s / (of_one_arm * c.best_s)},
+                             {"ratio_to_native", total_s / (of_one_arm * c.native_s)}});
         }
         known = known ? knowledge::joined(*known, one.learnt()) : one.learnt();
       }
@@ -640,17 +656,18 @@ int run(std::vector<std::string> a) {
   const bool default_only = !a.empty() && a[0] == "default";
   if (default_only) a.erase(a.begin());
   static const std::map<std::string, std::size_t> words_of{
-      {"", 5}, {"plain", 5}, {"changing", 6}, {"again", 6}, {"misled", 7}, {"elsewhere", 7}};
+      {"", 5},    {"plain", 5},  {"changing", 6}, {"again", 6},
+      {"few", 7}, {"misled", 7}, {"elsewhere", 7}};
   const std::string verb = !a.empty() && words_of.contains(a[0]) ? a[0] : "";
   if (a.size() != words_of.at(verb))
     throw error(
         "expected [default] PROFILE SAMPLES_ONLY CELLS SEEDS NOISE, plain PROFILE CELLS POLICY "
-        "CALLS, changing|again PROFILE CELLS SEEDS NOISE CALLS or misled|elsewhere PROFILE CELLS "
-        "OTHER_CELLS SEEDS NOISE CALLS");
+        "CALLS, changing PROFILE CELLS SEEDS NOISE CALLS, again PROFILE CELLS SEEDS NOISE CALLS "
+        "FIRST or misled|elsewhere PROFILE CELLS OTHER_CELLS SEEDS NOISE CALLS");
   const std::string& file = a[verb.empty() ? 0 : 1];
   const std::optional<profile> known =
       file == "-" ? std::nullopt : std::optional(files::read_profile(file));
-  if (!known && verb != "again" && verb != "misled" && verb != "elsewhere")
+  if (!known && verb != "again" && verb != "few" && verb != "misled" && verb != "elsewhere")
     throw error(verb + ": expected a profile");
   const profile* const p = known ? &*known : nullptr;
   const ordered_json input = ordered_json::parse(files::read_text(a[2])), cells = input.at("cells");
@@ -661,6 +678,8 @@ int run(std::vector<std::string> a) {
     output = changing(*p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
   } else if (verb == "again") {
     output = again(p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
+  } else if (verb == "few") {
+    output = again(p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]), std::stod(a[6]));
   } else if (verb == "misled" || verb == "elsewhere") {
     const ordered_json others = ordered_json::parse(files::read_text(a[3])).at("cells");
     const auto play = verb == "misled" ? misled : elsewhere;
