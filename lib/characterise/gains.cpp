@@ -50,14 +50,20 @@ const bench_result* fastest(const bench_results& bench, const std::string& colle
                     [&](const bench_result& r) { return 2 * r.launch_ratios.size() >= most; });
 }
 
-bool is_undecided(const bench_results& bench, const std::string& collective, std::int64_t bytes) {
-  return std::ranges::any_of(
-      std::array{arms_of::library, arms_of::railpass}, [&](const arms_of kind) {
-        const bench_result* const best = fastest(bench, collective, bytes, kind);
-        return best && *best->ratio_to_native <= deciding_ratio &&
-               best->launch_ratios.size() < std::size_t(deciding_launches) &&
-               !surest(bench, collective, bytes, kind);
-      });
+bool is_undecided(const bench_results& bench, const std::string& collective, std::int64_t bytes,
+                  arms_of kind) {
+  const bench_result* const best = fastest(bench, collective, bytes, kind);
+  return best && *best->ratio_to_native <= deciding_ratio &&
+         best->launch_ratios.size() < std::size_t(deciding_launches) &&
+         !surest(bench, collective, bytes, kind);
+}
+
+bench_results decided(const bench_results& bench, arms_of kind) {
+  bench_results kept = bench;
+  std::erase_if(kept.results, [&](const bench_result& r) {
+    return is_undecided(bench, r.collective, r.bytes, kind);
+  });
+  return kept;
 }
 
 std::vector<collective_gain> gains_of(const bench_results& bench) {
@@ -79,7 +85,8 @@ std::vector<collective_gain> gains_of(const bench_results& bench) {
       return std::exp(sum / double(of.sizes.size()));
     };
     of.undecided = int(std::ranges::count_if(of.sizes, [&](const std::int64_t bytes) {
-      return is_undecided(bench, of.collective, bytes);
+      return is_undecided(bench, of.collective, bytes, arms_of::library) ||
+             is_undecided(bench, of.collective, bytes, arms_of::railpass);
     }));
     of.library_ratio = mean_of(arms_of::library);
     of.railpass_ratio = mean_of(arms_of::railpass);

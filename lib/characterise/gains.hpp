@@ -27,7 +27,11 @@ const bench_result* fastest(const bench_results& bench, const std::string& colle
                             std::int64_t bytes, arms_of kind);
 
 /// Whether an arm may be faster than native, but has too few launches to show this.
-bool is_undecided(const bench_results& bench, const std::string& collective, std::int64_t bytes);
+bool is_undecided(const bench_results& bench, const std::string& collective, std::int64_t bytes,
+                  arms_of kind);
+/// The results of all other cells: an undecided cell must not stand for native between two cells
+/// with a gain.
+bench_results decided(const bench_results& bench, arms_of kind);
 
 /// One collective on one number of ranks.
 struct collective_gain {

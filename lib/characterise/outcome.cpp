@@ -29,10 +29,12 @@ std::vector<std::string> paths_of(const std::vector<libraries::named_bench>& ben
 
 // Rules rest on enough launches; the time may be over before a cell has these.
 std::vector<libraries::named_bench> usable_for_rules(std::vector<libraries::named_bench> benches) {
-  for (libraries::named_bench& one : benches)
+  for (libraries::named_bench& one : benches) {
+    one.bench = decided(one.bench, arms_of::library);
     std::erase_if(one.bench.results, [](const bench_result& r) {
       return is_own_algorithm(r.arm) && r.launch_ratios.size() < std::size_t(deciding_launches);
     });
+  }
   std::erase_if(benches, [](const libraries::named_bench& one) {
     return std::ranges::none_of(one.bench.results, is_own_algorithm, &bench_result::arm);
   });
@@ -95,7 +97,7 @@ std::vector<knowledge::experience> certain_knowledge(
     const std::vector<libraries::named_bench>& benches) {
   std::vector<knowledge::experience> all;
   for (const libraries::named_bench& one : benches) {
-    bench_results bench = one.bench;
+    bench_results bench = decided(one.bench, arms_of::railpass);
     std::erase_if(bench.results,
                   [](const bench_result& r) { return r.arm != "native" && !is_certain_gain(r); });
     std::ranges::move(knowledge::record_of(bench).contexts, std::back_inserter(all));

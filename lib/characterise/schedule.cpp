@@ -294,7 +294,7 @@ bool jumps(const cell& a, const cell& b, double step) {
 
 // What a size between two neighbours, or another launch of a cell, is worth: a gain that may be
 // missed, times octaves of sizes.
-std::vector<std::pair<double, std::int64_t>> values_of(const curve& c) {
+std::vector<std::pair<double, std::int64_t>> values_of(const curve& c, bool adds_sizes) {
   std::vector<std::pair<double, std::int64_t>> values;
   for (auto a = c.cells.begin(); a != c.cells.end(); ++a) {
     const cell& here = a->second;
@@ -302,7 +302,7 @@ std::vector<std::pair<double, std::int64_t>> values_of(const curve& c) {
     if (here.number(launch_kind::contest) < most_launches && here.decides())
       values.emplace_back(std::min(here.gain(), here.width()), a->first);
     const auto b = std::next(a);
-    if (b == c.cells.end() || b->second.arms.empty()) continue;
+    if (!adds_sizes || b == c.cells.end() || b->second.arms.empty()) continue;
     const double step = double(b->first) / double(a->first);
     if (step < smallest_step) continue;
     const bool jump = jumps(here, b->second, step);
@@ -320,13 +320,14 @@ std::vector<std::pair<double, std::int64_t>> values_of(const curve& c) {
   return values;
 }
 
-std::optional<launch_request> refining_launch(const question& q, const std::vector<curve>& curves) {
+std::optional<launch_request> refining_launch(const question& q, const std::vector<curve>& curves,
+                                              bool adds_sizes) {
   const curve* most = nullptr;
   double most_value = 0;
   std::vector<std::pair<double, std::int64_t>> chosen;
   for (const curve& c : curves) {
     if (c.is_left_out() || c.op == collective::barrier) continue;
-    const auto values = values_of(c);
+    const auto values = values_of(c, adds_sizes);
     double sum = 0;
     for (const auto& [value, size] : values) sum += value;
     if (sum <= most_value) continue;
@@ -355,13 +356,17 @@ double estimated_s(const launch_request& next, std::span<const launch_record> so
 std::optional<launch_request> next_launch(const question& q,
                                           std::span<const launch_record> so_far) {
   const std::vector<curve> curves = curves_of(q, so_far);
+  double left_s = q.budget_s;
+  for (const launch_record& r : so_far) left_s -= r.wall_s;
   std::optional<launch_request> next = needed_launch(q, curves);
-  if (!next) next = refining_launch(q, curves);
-  double spent_s = 0;
-  for (const launch_record& r : so_far) spent_s += r.wall_s;
+  if (!next) {
+    next = refining_launch(q, curves, true);
+    // A size with fewer launches would decide nothing.
+    if (next && deciding_launches * estimated_s(*next, so_far) > left_s)
+      next = refining_launch(q, curves, false);
+  }
   // A launch that would end late is made if most of it fits.
-  if (next && !so_far.empty() && spent_s + estimated_s(*next, so_far) / 2 > q.budget_s)
-    return std::nullopt;
+  if (next && !so_far.empty() && estimated_s(*next, so_far) / 2 > left_s) return std::nullopt;
   return next;
 }
 

@@ -62,9 +62,10 @@ double estimated_s(const launch_request& next, std::span<const launch_record> so
 
 /// The next launch; nothing if the time is over or if no launch would change a decision. First all
 /// cells of coarse_sizes, and more launches of cells where an arm may be faster than native; then
-/// sizes between neighbours where the best arm changes or native's time jumps, and cells whose
-/// intervals are wide. A collective whose launch failed on a number of ranks is launched alone
-/// there, and after a second failure not again.
+/// sizes between neighbours where the best arm changes or native's time jumps, if the time is
+/// enough for all launches of such a size, and cells whose intervals are wide. A collective whose
+/// launch failed on a number of ranks is launched alone there, and after a second failure not
+/// again.
 std::optional<launch_request> next_launch(const question& q, std::span<const launch_record> so_far);
 
 /// Collectives that two launches on a number of ranks have failed for, in sentences.

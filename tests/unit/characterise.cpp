@@ -199,6 +199,23 @@ TEST_CASE("Sizes are added where the best arm changes") {
   }
 }
 
+TEST_CASE("A size is added only if the time is enough for its launches") {
+  int added = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const made_up_machine machine(seed);
+    for (const double budget_s : {100, 150, 225, 340, 510}) {
+      const question q{.ops = {collective::broadcast}, .ranks = {4}, .budget_s = budget_s};
+      for (const auto& [which, launches] : launches_of_cells(all_launches(q, machine))) {
+        const std::int64_t size = std::get<2>(which);
+        if (is_coarse(size) || !machine.decides(collective::broadcast, size, 4)) continue;
+        CHECK(launches >= deciding_launches);
+        ++added;
+      }
+    }
+  }
+  CHECK(added > 20);
+}
+
 TEST_CASE("Screenings measure all arms, later launches those that may be the best") {
   const std::vector<std::string> own{"native", "native:all", "native:all:16KiB",
                                      "native:all:128KiB"};
@@ -362,7 +379,7 @@ TEST_CASE("Gains are those whose interval over the launches ends below 1") {
   CHECK(surest(b, "broadcast", 1000, arms_of::library)->arm == "native:chain");
   CHECK(fastest(b, "broadcast", 1000, arms_of::library)->arm == "native:linear");
   CHECK(surest(b, "broadcast", 2000, arms_of::library) == nullptr);
-  CHECK(!is_undecided(b, "broadcast", 1000));
+  CHECK(!is_undecided(b, "broadcast", 1000, arms_of::railpass));
   const auto gains = gains_of(b);
   REQUIRE(gains.size() == 1);
   CHECK(gains[0].undecided == 0);
@@ -371,6 +388,10 @@ TEST_CASE("Gains are those whose interval over the launches ends below 1") {
   CHECK(gains[0].railpass_ratio == Approx(0.54));
   add(4000, "native", 1, 2);
   add(4000, "binomial", 0.9, 2);
-  CHECK(is_undecided(b, "broadcast", 4000));
+  CHECK(is_undecided(b, "broadcast", 4000, arms_of::railpass));
   CHECK(gains_of(b)[0].undecided == 1);
+  // Neither plan nor rules take native for the size.
+  const bench_results kept = decided(b, arms_of::railpass);
+  CHECK(kept.results.size() == b.results.size() - 2);
+  CHECK(std::ranges::count(kept.results, 4000, &bench_result::bytes) == 0);
 }
