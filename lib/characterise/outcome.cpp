@@ -3,6 +3,7 @@
 
 #include "lib/characterise/gains.hpp"
 #include "lib/characterise/measuring.hpp"
+#include "lib/characterise/planned.hpp"
 #include "lib/files/files.hpp"
 #include "lib/measure/bench_cell.hpp"
 #include "lib/measure/fit_input.hpp"
@@ -10,8 +11,6 @@
 #include "railpass/base/error.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/fit/profile.hpp"
-#include "railpass/knowledge/freeze.hpp"
-#include "railpass/knowledge/imports.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -74,39 +73,8 @@ void write_rules(const folder& to, outcome& o) {
   o.rule_limits = file.limits;
 }
 
-// Sizes between two measured sizes with the same variant take this variant, too.
-std::vector<knowledge::planned_calls> with_sizes_between(
-    const std::vector<knowledge::planned_calls>& calls) {
-  std::vector<knowledge::planned_calls> all;
-  for (const knowledge::planned_calls& c : calls) {
-    knowledge::planned_calls as_before = c;
-    if (!all.empty()) {
-      as_before.from_bytes = all.back().from_bytes;
-      as_before.to_bytes = all.back().to_bytes;
-    }
-    if (!all.empty() && all.back() == as_before)
-      all.back().to_bytes = c.to_bytes;
-    else
-      all.push_back(c);
-  }
-  return all;
-}
-
-// Knowledge of the default and of arms whose gain over the launches is certain.
-std::vector<knowledge::experience> certain_knowledge(
-    const std::vector<libraries::named_bench>& benches) {
-  std::vector<knowledge::experience> all;
-  for (const libraries::named_bench& one : benches) {
-    bench_results bench = decided(one.bench, arms_of::railpass);
-    std::erase_if(bench.results,
-                  [](const bench_result& r) { return r.arm != "native" && !is_certain_gain(r); });
-    std::ranges::move(knowledge::record_of(bench).contexts, std::back_inserter(all));
-  }
-  return all;
-}
-
 void write_plan(const folder& to, outcome& o) {
-  o.plan = with_sizes_between(knowledge::freeze(certain_knowledge(o.benches)).calls);
+  o.plan = plan_of(o.benches);
   if (o.plan.empty()) return;
   const fingerprint& machine = o.benches.front().bench.machine_id;
   o.plan_path = to.file("plan.json");

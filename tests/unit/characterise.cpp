@@ -3,6 +3,7 @@
 // Which launches a characterisation makes on made-up machines, and what it says of their times.
 #include "lib/characterise/gains.hpp"
 #include "lib/characterise/guidelines.hpp"
+#include "lib/characterise/planned.hpp"
 #include "lib/characterise/schedule.hpp"
 #include "support/catch.hpp"
 
@@ -394,4 +395,43 @@ TEST_CASE("Gains are those whose interval over the launches ends below 1") {
   const bench_results kept = decided(b, arms_of::railpass);
   CHECK(kept.results.size() == b.results.size() - 2);
   CHECK(std::ranges::count(kept.results, 4000, &bench_result::bytes) == 0);
+}
+
+TEST_CASE("Sizes between two gains take an arm that gains at both, or stay native") {
+  bench_results b = bench_of_native(
+      {{"broadcast", 1000, 10}, {"broadcast", 10000, 10}, {"broadcast", 100000, 10}});
+  b.num_ranks = 4;
+  for (const auto& [bytes, arm, ratio, launches] :
+       std::vector<std::tuple<std::int64_t, std::string, double, int>>{
+           {1000, "binomial", 0.5, 6},
+           {1000, "chain", 0.7, 6},
+           {10000, "binomial", 0.9, 6},
+           {10000, "chain", 0.8, 6},
+           {10000, "pipeline", 0.4, 6},
+           {30000, "native", 1, 4},
+           {30000, "pipeline", 0.3, 4},  // too few launches
+           {100000, "linear", 0.6, 6}})
+    b.results.push_back({.collective = "broadcast",
+                         .bytes = bytes,
+                         .arm = arm,
+                         .median_s = ratio * 1e-5,
+                         .p90_s = ratio * 1e-5,
+                         .runs = 10,
+                         .ratio_to_native = ratio,
+                         .launch_ratios = std::vector<double>(std::size_t(launches), ratio)});
+  const std::vector<internal::libraries::named_bench> benches{{"bench_4.json", b}};
+  std::map<std::int64_t, std::string> variant_at;
+  for (const std::int64_t bytes : {1000, 3000, 10000, 30000, 100000})
+    for (const knowledge::planned_calls& c : plan_of(benches))
+      if (c.from_bytes <= bytes && bytes <= *c.to_bytes) variant_at[bytes] = c.variant;
+  CHECK(variant_at ==
+        std::map<std::int64_t, std::string>{
+            {1000, "binomial"}, {3000, "chain"}, {10000, "pipeline"}, {100000, "linear"}});
+  b.results.push_back(b.results.back());
+  b.results.back().arm = "pipeline";
+  b.results.back().ratio_to_native = 0.7;
+  b.results.back().launch_ratios.assign(6, 0.7);
+  for (const knowledge::planned_calls& c :
+       plan_of(std::vector<internal::libraries::named_bench>{{"bench_4.json", b}}))
+    if (c.from_bytes <= 30000 && 30000 <= *c.to_bytes) CHECK(c.variant == "pipeline");
 }

@@ -24,7 +24,9 @@ struct problem {
   int ranks_per_node = 1;
   std::string kind = "world";  ///< of the communicator: "world", or "part" for any other
   std::string rails{};         ///< networks that messages are sent over; empty: MPI's own messages
-  std::int64_t bytes = 0;      ///< of a call; for a context of several sizes, the size first seen
+  /// Of a call; for a context of several sizes, the size first seen, or the mean size with six
+  /// binary digits.
+  std::int64_t bytes = 0;
   friend bool operator==(const problem&, const problem&) = default;
 };
 
