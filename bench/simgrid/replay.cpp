@@ -662,7 +662,8 @@ int run(std::vector<std::string> a) {
   if (a.size() != words_of.at(verb))
     throw error(
         "expected [default] PROFILE SAMPLES_ONLY CELLS SEEDS NOISE, plain PROFILE CELLS POLICY "
-        "CALLS, changing PROFILE CELLS SEEDS NOISE CALLS, again PROFILE CELLS SEEDS NOISE CALLS "
+        "CALLS, changing|again PROFILE CELLS SEEDS NOISE CALLS, few PROFILE CELLS SEEDS NOISE "
+        "CALLS "
         "FIRST or misled|elsewhere PROFILE CELLS OTHER_CELLS SEEDS NOISE CALLS");
   const std::string& file = a[verb.empty() ? 0 : 1];
   const std::optional<profile> known =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the fastest measured arms gain over the MPI library's default. Pure.
+// Gains of the fastest measured arms over the MPI library's default. Pure.
 #pragma once
 
 #include "models/samples.hpp"
@@ -11,7 +11,7 @@
 
 namespace railpass::internal::characterise {
 
-/// The MPI library's own algorithms, or those of railpass.
+/// Algorithms of the MPI library, or of railpass.
 enum class arms_of { library, railpass };
 
 /// Whether the interval of the ratio to native, over the launches, has 95 % confidence and ends

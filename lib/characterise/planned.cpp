@@ -25,15 +25,7 @@ bench_results certain_results(const bench_results& bench) {
   return kept;
 }
 
-bool are_of_one_shape(const planned_calls& a, const planned_calls& b) {
-  planned_calls as_b = a;
-  as_b.from_bytes = b.from_bytes;
-  as_b.to_bytes = b.to_bytes;
-  as_b.variant = b.variant;
-  return as_b == b;
-}
-
-// The arm for sizes between two measured sizes; empty if no arm gains at both.
+// The arm for sizes between two measured sizes, which gains at both; empty if no arm does.
 std::optional<std::string> arm_between(const bench_results& certain, const std::string& collective,
                                        std::int64_t below, std::int64_t above) {
   std::optional<std::string> best;
@@ -69,14 +61,6 @@ std::optional<planned_calls> calls_between(const planned_calls& a, const planned
   return between;
 }
 
-void append(std::vector<planned_calls>& all, const planned_calls& c) {
-  if (!all.empty() && are_of_one_shape(all.back(), c) && all.back().variant == c.variant &&
-      *all.back().to_bytes + 1 == c.from_bytes)
-    all.back().to_bytes = c.to_bytes;
-  else
-    all.push_back(c);
-}
-
 }  // namespace
 
 std::vector<planned_calls> plan_of(std::span<const libraries::named_bench> benches) {
@@ -90,7 +74,7 @@ std::vector<planned_calls> plan_of(std::span<const libraries::named_bench> bench
   std::vector<planned_calls> all;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     append(all, measured[i]);
-    if (i + 1 == measured.size() || !are_of_one_shape(measured[i], measured[i + 1])) continue;
+    if (i + 1 == measured.size() || shape_of(measured[i]) != shape_of(measured[i + 1])) continue;
     const auto bench = std::ranges::find(certain, measured[i].num_ranks, &bench_results::num_ranks);
     if (const auto between = calls_between(measured[i], measured[i + 1], *bench))
       append(all, *between);

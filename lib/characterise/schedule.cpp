@@ -41,7 +41,7 @@ arm_kind kind_of(const std::string& arm) {
                                  : arm_kind::ours;
 }
 
-// What a launch measures beside native: the library's algorithms, the arms of railpass, or the
+// The arms of a launch beside native: the library's algorithms, the arms of railpass, or the
 // fastest of both.
 enum class launch_kind { own, ours, contest };
 
@@ -100,7 +100,7 @@ struct cell {
   }
   bool decides() const { return 1 - gain() <= deciding_ratio; }
 
-  // Of the ratio of the fastest arm to native.
+  // The width of the interval of the fastest arm's ratio to native.
   double width() const {
     const named_times* const fastest = best();
     if (!fastest || fastest->second.ratios.size() < 2) return 0;
@@ -292,7 +292,7 @@ bool jumps(const cell& a, const cell& b, double step) {
   return factor > 1.2 * step || factor < 0.9;
 }
 
-// What a size between two neighbours, or another launch of a cell, is worth: a gain that may be
+// The value of a size between two neighbours, or of another launch of a cell: the gain that may be
 // missed, times octaves of sizes.
 std::vector<std::pair<double, std::int64_t>> values_of(const curve& c, bool adds_sizes) {
   std::vector<std::pair<double, std::int64_t>> values;

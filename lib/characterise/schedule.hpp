@@ -17,12 +17,12 @@
 
 namespace railpass::internal::characterise {
 
-/// What is to be measured.
+/// The collectives and ranks to measure, and the time for all launches.
 struct question {
   std::vector<collective> ops{};
   std::vector<int> ranks{};
   double budget_s = 1200;      ///< of all launches together
-  bool own_algorithms = true;  ///< whether those of the MPI library can be forced
+  bool own_algorithms = true;  ///< the MPI library's own algorithms can be forced
 };
 
 /// The sizes that each collective is measured at, in bytes, before any other: a factor of 8 to 12
@@ -31,9 +31,10 @@ inline constexpr std::array<std::int64_t, 7> coarse_sizes{8,     100,    1024,  
                                                           65536, 500000, 4194304};
 
 /// A cell is a collective at a size on a number of ranks. The first two launches of a coarse cell
-/// screen the MPI library's own algorithms and the arms of railpass. The fastest of them, the
-/// contenders, then get so many launches where one may be faster than native: rules need six
-/// (libraries::least_confidence). Other cells get `first_launches`.
+/// screen the MPI library's own algorithms and the arms of railpass. The fastest of these
+/// arms are the contenders. A cell where a contender may be faster than native gets
+/// `deciding_launches` of the contenders, the number that rules need (libraries::least_confidence).
+/// Other cells get `first_launches`.
 inline constexpr int deciding_launches = 6, first_launches = 2;
 /// An arm with at most this share of native's time may be worth a rule or an entry of a plan.
 inline constexpr double deciding_ratio = 0.97;
@@ -57,7 +58,7 @@ struct launch_record {
   bench_results results{};  ///< of this launch alone
 };
 
-/// How long the launch is likely to take, by the earlier launches on as many ranks.
+/// Estimates the time of a launch from earlier launches on as many ranks.
 double estimated_s(const launch_request& next, std::span<const launch_record> so_far);
 
 /// The next launch; nothing if the time is over or if no launch would change a decision. First all

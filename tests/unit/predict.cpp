@@ -201,7 +201,7 @@ TEST_CASE("arms of an algorithm are the closer the more alike their parameters")
   // Arms with equally many segments are alike. Both messages are one segment.
   CHECK(alike("pipeline", "pipeline+segment_bytes=64KiB", 4096) ==
         alike("pipeline", "pipeline", 4096));
-  // A message has at most as many blocks as units.
+  // A message of 16 units has 16 blocks at most.
   CHECK(features("circulant+blocks=128", 16) == features("circulant+blocks=16", 16));
   CHECK(features("circulant+blocks=128", 64) != features("circulant+blocks=16", 64));
 }

@@ -80,10 +80,6 @@ inline double total_s(const experience& e) {
   return sum;
 }
 
-inline auto shape_of(const planned_calls& c) {
-  return std::tie(c.collective, c.operation, c.num_ranks, c.ranks_per_node, c.rails);
-}
-
 inline bool has_sizes(collective op) { return describe(op).lengths != block_lengths::of_pair; }
 
 }  // namespace detail
@@ -126,8 +122,7 @@ inline frozen freeze(std::span<const experience> known) {
                                .variant = arm ? arm->arm : "native"},
                      .total_s = detail::total_s(e)};
     const auto same = std::ranges::find_if(classes, [&](const frozen_class& other) {
-      return other.size_class == one.size_class &&
-             detail::shape_of(other.calls) == detail::shape_of(one.calls);
+      return other.size_class == one.size_class && shape_of(other.calls) == shape_of(one.calls);
     });
     if (same == classes.end())
       classes.push_back(std::move(one));
@@ -135,18 +130,10 @@ inline frozen freeze(std::span<const experience> known) {
       *same = std::move(one);
   }
   std::ranges::sort(classes, [](const frozen_class& a, const frozen_class& b) {
-    return std::tuple(a.op, detail::shape_of(a.calls), a.size_class) <
-           std::tuple(b.op, detail::shape_of(b.calls), b.size_class);
+    return std::tuple(a.op, shape_of(a.calls), a.size_class) <
+           std::tuple(b.op, shape_of(b.calls), b.size_class);
   });
-  for (const frozen_class& one : classes) {
-    planned_calls* const before = result.calls.empty() ? nullptr : &result.calls.back();
-    if (before && *before->to_bytes + 1 == one.calls.from_bytes &&
-        detail::shape_of(*before) == detail::shape_of(one.calls) &&
-        before->variant == one.calls.variant)
-      before->to_bytes = one.calls.to_bytes;
-    else
-      result.calls.push_back(one.calls);
-  }
+  for (const frozen_class& one : classes) append(result.calls, one.calls);
   return result;
 }
 

@@ -33,8 +33,9 @@ inline std::int64_t size_of(const select::context_statistics& c) {
   if (c.first_bytes <= 0) return c.from_bytes;
   if (!c.mean_bytes || c.from_bytes == c.to_bytes) return c.first_bytes;
   int exponent = 0;
-  const double digits = std::ldexp(std::frexp(*c.mean_bytes, &exponent), 6);
-  return std::llround(std::ldexp(std::round(digits), exponent - 6));
+  const double digits = std::ldexp(std::frexp(double(c.first_bytes), &exponent), 6);
+  constexpr double most = 0x1p53;  // as in all files
+  return std::llround(std::min(most, std::ldexp(std::round(digits), exponent - 6)));
 }
 
 }  // namespace detail

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace railpass::knowledge {
@@ -25,6 +26,21 @@ struct planned_calls {
   std::string variant{};                   ///< name of an arm
   friend bool operator==(const planned_calls&, const planned_calls&) = default;
 };
+
+/// The properties of planned calls besides size and variant.
+inline auto shape_of(const planned_calls& c) {
+  return std::tie(c.collective, c.operation, c.num_ranks, c.ranks_per_node, c.rails);
+}
+
+/// Adds calls after all calls of smaller sizes. Neighbouring sizes with one variant become one
+/// entry.
+inline void append(std::vector<planned_calls>& all, const planned_calls& next) {
+  if (!all.empty() && shape_of(all.back()) == shape_of(next) &&
+      all.back().variant == next.variant && *all.back().to_bytes + 1 == next.from_bytes)
+    all.back().to_bytes = next.to_bytes;
+  else
+    all.push_back(next);
+}
 
 /// The marks of a machine in a plan, whose calls contain the number of hosts and the rails.
 inline fingerprint marks_for_plan(fingerprint machine) {

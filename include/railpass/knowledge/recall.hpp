@@ -51,8 +51,8 @@ inline std::optional<double> distance(const problem& a, const problem& b) {
 /// run.
 inline constexpr double same_octaves = 1.0 / 32;
 
-/// The knowledge of the closest of the problems at a finite distance to `of`, joined with that of
-/// problems of nearly its size; empty if there is none.
+/// The joined knowledge of the problem closest to `of` and of problems of nearly that size; empty
+/// if no problem is at a finite distance.
 inline std::optional<experience> closest(std::span<const experience> all, const problem& of) {
   const experience* best = nullptr;
   double least = 0;

@@ -415,7 +415,7 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
       for (int i = 0; i < calls; ++i) add(due - double(now.calls) + i, native_);
       // The plan ends with this comparison, so that this run and later runs know its result.
       if (is_early && met == 0)
-        p.length = std::clamp(int(due - double(now.calls)) + calls, 1, p.length);
+        p.length = int(std::clamp(due - double(now.calls) + calls, 1.0, double(p.length)));
     }
   }
   if (proposed_ != in_use_) {
