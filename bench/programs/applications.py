@@ -157,7 +157,7 @@ def espresso(job):
     potential = needed("/usr/share/doc/quantum-espresso/examples/EPW/sic/pp/Si.pz-vbc.UPF.gz", "quantum-espresso-data")
     job.write("Si.UPF", gzip.decompress(Path(potential).read_bytes()).decode())
     name = job.write("silicon.in", SILICON.format(cutoff=job.size(60, 14)))
-    return [needed("pw.x", "quantum-espresso"), "-in", name], r"PWSCF +:.*CPU +([\d.]+)s WALL"
+    return [needed("pw.x", "quantum-espresso"), "-in", name], r"PWSCF +:.*CPU +((?:\d+m *)?[\d.]+)s WALL"
 
 
 def scalapack(job):
@@ -273,15 +273,21 @@ class Machine:
         done = subprocess.run([*self.start(variables), *command], env=environment, cwd=job.folder, text=True,
                               capture_output=True, errors="replace", stdin=subprocess.DEVNULL, timeout=600, check=False)
         whole_s = time.perf_counter() - start
-        own = re.findall(own_time, done.stdout) if own_time else [whole_s]
+        own = [seconds_of(text) for text in re.findall(own_time, done.stdout)] if own_time else [whole_s]
         verdict = re.search(rf"(?m)^railpass: ({'|'.join(VERDICTS)}|nothing)", done.stderr)
         if done.returncode != 0 or not own or (knowledge and not verdict):
             raise Failed(f"{command}: status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-        run = Run(sum(map(float, own)), whole_s, verdict[1] if verdict else "")
+        run = Run(sum(own), whole_s, verdict[1] if verdict else "")
         if knowledge and stats:
             contexts = json.loads(Path(stats).read_text())["contexts"]
             run.checks_s, run.calls_s = (sum(c[which] for c in contexts) for which in ("checks_s", "time_s"))
         return run
+
+
+def seconds_of(text):
+    """Of 76.5, or of 1m16.5 as Quantum Espresso prints it."""
+    minutes, _, seconds = text.rpartition("m")
+    return 60 * float(minutes or 0) + float(seconds)
 
 
 def ratio(pairs):
