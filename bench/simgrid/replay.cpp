@@ -246,8 +246,9 @@ class player {
     return now_s_ - began_s;
   }
 
-  /// The knowledge of this run.
-  knowledge::experience learnt() const {
+  /// The knowledge of this run, which ends.
+  knowledge::experience learnt() {
+    steps_.conclude_alone();
     knowledge::experience result{.of = problem_of(cell_)};
     const std::vector<arm> all = arms_of(cell_.key.op);
     for (const select::arm_record& r : steps_.records(0)) {

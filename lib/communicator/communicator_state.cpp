@@ -137,6 +137,11 @@ bool communicator_state::freeing::now(MPI_Comm comm) {
   return false;
 }
 
+bool communicator_state::conclude() {
+  const bool calls = !session_ || session_->conclude();
+  return sets_.conclude() && calls;
+}
+
 void communicator_state::leave() {
   take(select::turn::end);
   if (session_) session_->leave();

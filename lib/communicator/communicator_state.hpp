@@ -73,6 +73,7 @@ class communicator_state final : public known_communicator {
   void configure(std::string_view setting, std::string_view value);
   std::string last_arm() const;
 
+  bool conclude() override;
   void leave() override;
   void drop() override;
   void add_statistics(select::statistics_dump& dump) const override;

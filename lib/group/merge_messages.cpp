@@ -28,6 +28,12 @@ std::size_t most_children(int rank, int num_ranks) {
   return children;
 }
 
+int without_waiting(MPI_Request& request, MPI_Status& status) {
+  int done = 0;
+  if (const int failure = PMPI_Test(&request, &done, &status)) return failure;
+  return done ? MPI_SUCCESS : MPI_ERR_PENDING;
+}
+
 int tag_of_merge(const lockstep& ls) {
   constexpr int num_tags = base_lane::fallback_tag - base_lane::first_merge_tag;
   static_assert(num_tags > 1);
@@ -160,18 +166,19 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
   return MPI_SUCCESS;
 }
 
+bool merge_messages::conclude(lockstep& ls, std::mutex* guarded, bool& mismatch) {
+  for (merge_step step; (step = ls.last_step()) != merge_step::none;)
+    if (const int failure = make(step, ls, guarded, without_waiting, mismatch))
+      return failure != MPI_ERR_PENDING;
+  return true;
+}
+
 void merge_messages::leave(lockstep& ls, std::mutex* guarded, bool& mismatch) {
-  if (ls.outstanding() == merge_step::none) return;
-  const auto without_waiting = [](MPI_Request& request, MPI_Status& status) -> int {
-    int done = 0;
-    if (const int failure = PMPI_Test(&request, &done, &status)) return failure;
-    return done ? MPI_SUCCESS : MPI_ERR_PENDING;
-  };
-  merge_step step = merge_step::none;
-  while ((step = ls.outstanding()) != merge_step::none)
-    if (make(step, ls, guarded, without_waiting, mismatch) != MPI_SUCCESS) break;
+  (void)conclude(ls, guarded, mismatch);
+  const merge_step step = ls.last_step();
   const bool has_reported = step != merge_step::collect && step != merge_step::report;
   if (rank_ > 0 && step != merge_step::none && !has_reported) send({}, ls.tree().parent(), ls);
+  if (ls.is_last()) return;  // nothing is replied
   int to_answer = 0;
   if (step == merge_step::collect || step == merge_step::report || step == merge_step::receive)
     to_answer = ls.tree().num_children();
@@ -205,7 +212,7 @@ int merge_messages::start_receives(const lockstep& ls) {
     if (const int failure = lane_->irecv(report_of(i).data(), select::merge_report::max_words,
                                          tree.child(i), tag, &receives_[std::size_t(i)]))
       return failure;
-  return rank_ == 0
+  return rank_ == 0 || ls.is_last()
              ? MPI_SUCCESS
              : lane_->irecv(reply_.data(), int(reply_.size()), tree.parent(), tag, &receive_);
 }

@@ -44,6 +44,10 @@ class merge_messages {
   int make_due_steps(select::lockstep& ls, std::mutex* guarded, const wait_function& wait,
                      bool& mismatch);
 
+  /// After ls.conclude(): makes the steps before the communicator ends, as far as messages have
+  /// come, without waiting. Returns whether all steps are made, or none can follow.
+  bool conclude(select::lockstep& ls, std::mutex* guarded, bool& mismatch);
+
   /// The communicator ends on this rank. Takes over what a pending merge has brought, and sends an
   /// empty message for each message that other ranks still expect. Does not wait. has_settled()
   /// receives messages that arrive later.

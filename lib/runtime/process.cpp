@@ -26,6 +26,7 @@
 #include <cstdio>
 #include <iterator>
 #include <new>
+#include <sched.h>
 #include <span>
 #include <unistd.h>
 #include <utility>
@@ -78,8 +79,9 @@ environment_settings read_and_checked() {
 // to the longest pause, so that a killed run loses at most half of its knowledge. Other leaders
 // than rank 0 send messages and write no file.
 constexpr double first_keeping_s = 1, first_telling_s = 0.1, longest_pause_s = 3600;
-// Seconds that rank 0 waits for the last messages of other leaders.
-constexpr double last_words_s = 0x1p-6;
+// Seconds that rank 0 waits for the last messages of other leaders, and that every rank waits for
+// the last times of other ranks. These ranks come to MPI_Finalize, which waits for them, too.
+constexpr double last_words_s = 0x1p-6, last_times_s = 0x1p-2;
 
 // As rank 0 knows it; empty if there is no base.
 knowledge::stakes_of_job what_is_at_stake(std::span<const knowledge::experience> known) {
@@ -215,6 +217,7 @@ void process::end() {
 
 void process::finalize() {
   // MPI allows no other thread inside a call now. Waits for other ranks are short, if any.
+  conclude();
   for (known_communicator* const one : communicators_) one->leave();
   halt_watch::end();
   leave_rails();
@@ -241,6 +244,17 @@ void process::finalize() {
   if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
   for (known_communicator* const one : communicators_) one->drop();
   bases::of_process().end();
+}
+
+void process::conclude() {
+  const own_float_environment own;
+  const double until_s = steady_clock_s() + last_times_s;
+  for (;;) {
+    bool all = true;
+    for (known_communicator* const one : communicators_) all = one->conclude() && all;
+    if (all || steady_clock_s() > until_s) return;
+    sched_yield();
+  }
 }
 
 void process::gather_ledgers() {

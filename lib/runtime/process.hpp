@@ -46,6 +46,9 @@ std::string name_of_communicator(MPI_Comm comm);
 class known_communicator {
  public:
   virtual int num_ranks() const = 0;
+  /// MPI ends, and no call follows: brings the times of the last calls to the leaders, as far as
+  /// messages have come, without waiting. Returns whether nothing is left to do. Local.
+  virtual bool conclude() = 0;
   /// The communicator or MPI ends: all later calls are native. Local.
   virtual void leave() = 0;
   /// After leave(): frees what calls needed.
@@ -208,6 +211,7 @@ class process {
   void record(std::string_view text, bool for_user);
   void write_trace(const std::string& line);
   void finalize();
+  void conclude();
   void say_summary();
   void gather_ledgers();
   void look_for_unknown_names();

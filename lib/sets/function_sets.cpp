@@ -79,6 +79,13 @@ void tuned_set::define(std::vector<set_definition::version> versions) {
 
 // ---- of a communicator
 
+bool function_sets::conclude() {
+  bool all = true;
+  for (const auto& one : sets) all = one->decider().conclude() && all;
+  for (const auto& one : regions) all = one->decider().conclude() && all;
+  return all;
+}
+
 void function_sets::leave() {
   for (const auto& one : sets) one->decider().leave();
   for (const auto& one : regions) one->decider().leave();

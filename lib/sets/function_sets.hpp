@@ -160,6 +160,8 @@ struct function_sets {
   /// with `subject`.
   std::shared_ptr<region_state> region_named(std::string name, MPI_Comm comm,
                                              const std::string& subject);
+  /// See known_communicator.
+  bool conclude();
   void leave();
   /// After leave(): no set or region is used any more.
   void drop();

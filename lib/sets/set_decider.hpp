@@ -112,6 +112,7 @@ class set_decider {
   /// A version has thrown an exception on this rank.
   void leave_others();
   /// See joint_lockstep.
+  bool conclude() { return !joint_ || joint_->conclude(); }
   void leave();
   bool has_failed() const { return joint_ && joint_->has_failed(); }
   const std::string& communicator() const { return communicator_; }

@@ -228,6 +228,24 @@ void joint_lockstep::merge_steps() {
   if (rank_ == 0) process_.after_merge();
 }
 
+bool joint_lockstep::conclude() {
+  if (failure_ || steps_.standing() != select::standing::tuned) return true;
+  if (num_ranks_ < 2) {
+    const std::unique_lock lock = guard();
+    steps_.conclude_alone();
+    return true;
+  }
+  if (!merges_) return true;
+  {
+    const std::unique_lock lock = guard();
+    steps_.conclude();
+  }
+  bool mismatch = false;
+  const bool all = merges_->conclude(steps_, is_shared_ ? &mutex_ : nullptr, mismatch);
+  note_merge(MPI_SUCCESS, mismatch);
+  return all;
+}
+
 void joint_lockstep::leave() {
   if (!merges_) return;
   bool mismatch = false;

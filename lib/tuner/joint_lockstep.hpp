@@ -152,6 +152,10 @@ class joint_lockstep {
   /// `companion` runs whenever this rank waits; false: the companion has failed.
   void accompany(std::function<bool()> companion) { companion_ = std::move(companion); }
 
+  /// Call before leave(), on all ranks, until true or for as long as this rank is patient: makes
+  /// the last merge, as far as messages have come, without waiting.
+  bool conclude();
+
   /// Ends the communicator on this rank: takes over what a pending merge has brought, and waits for
   /// no other rank. No call may follow. Local.
   void leave();

@@ -87,6 +87,8 @@ class session final : slot_tenant {
   /// other ranks. Informs the other ranks; all calls fail from now on.
   void leave_others() { joint_.leave_others(); }
   bool has_failed() const { return joint_.has_failed(); }
+  /// See joint_lockstep.
+  bool conclude() { return joint_.conclude(); }
   /// The communicator ends on this rank. No call may follow. Local.
   void leave();
 

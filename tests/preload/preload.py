@@ -285,6 +285,16 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(self.calls_of("broadcast", "broadcast", 7, RAILPASS_ALL_RANKS="off"), 0)
         self.assertEqual(self.calls_of("broadcast", "broadcast", 7, ranks=1), 0)
 
+    def test_the_times_of_the_last_calls_are_not_lost(self):
+        for ranks in (2, 3, 4):
+            for calls in (3, 6):
+                with self.subTest(ranks=ranks, calls=calls):
+                    self.calls_of("broadcast", "broadcast", calls, ranks)
+                    with open(self.path("long.json"), encoding="utf-8") as file:
+                        arms = [arm for context in json.load(file)["contexts"]
+                                if context["collective"] == "broadcast" for arm in context["arms"]]
+                    self.assertEqual(sum(arm["samples"] for arm in arms), calls)
+
     def test_a_rank_that_is_switched_off_is_not_waited_for(self):
         program = self.program("long_calls.c")
         for setting in ("ENABLE", "SHARED_MEMORY"):  # on one rank; the other one differs in both

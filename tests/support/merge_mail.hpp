@@ -18,27 +18,35 @@ namespace railpass::test {
 
 class merge_mail {
  public:
-  /// Makes the due steps of a rank. False if the rank has to wait for another rank's message.
+  /// The steps to make: those that are due, or those before the communicator ends.
+  using which = select::merge_step (select::lockstep::*)() const;
+
+  /// Makes the steps of a rank. False if the rank has to wait for another rank's message.
   bool make_steps(int rank, select::lockstep& ls,
-                  const std::function<void(select::merge_outcome)>& consumed) {
-    for (; ls.due() != select::merge_step::none; ++steps_)
-      if (!make_step(rank, ls, consumed)) return false;
+                  const std::function<void(select::merge_outcome)>& consumed,
+                  which next = &select::lockstep::due) {
+    for (; (ls.*next)() != select::merge_step::none; ++steps_)
+      if (!make_step(rank, ls, (ls.*next)(), consumed)) return false;
     return true;
   }
 
   /// The same on all ranks at once. False if they wait for each other.
   bool make_steps(std::span<select::lockstep> all,
-                  const std::function<void(int rank, select::merge_outcome)>& consumed) {
+                  const std::function<void(int rank, select::merge_outcome)>& consumed,
+                  which next = &select::lockstep::due) {
     for (bool waiting = true; waiting;) {
       waiting = false;
       const std::int64_t before = steps_;
       for (int r = 0; r < int(all.size()); ++r)
-        waiting |= !make_steps(r, all[std::size_t(r)],
-                               [&](select::merge_outcome outcome) { consumed(r, outcome); });
+        waiting |= !make_steps(
+            r, all[std::size_t(r)], [&](select::merge_outcome outcome) { consumed(r, outcome); },
+            next);
       if (waiting && steps_ == before) return false;
     }
     return true;
   }
+
+  bool is_empty() const { return mail_.empty(); }  ///< no message is under way
 
   std::int64_t steps() const { return steps_; }     ///< made so far, on all ranks
   std::size_t longest() const { return longest_; }  ///< message, in words
@@ -48,11 +56,11 @@ class merge_mail {
  private:
   using words = std::vector<std::int32_t>;
 
-  bool make_step(int rank, select::lockstep& ls,
+  bool make_step(int rank, select::lockstep& ls, select::merge_step step,
                  const std::function<void(select::merge_outcome)>& consumed) {
     const select::tree_position tree = ls.tree();
     const std::int64_t merge = ls.merges();
-    switch (ls.due()) {
+    switch (step) {
       case select::merge_step::none:
         break;
       case select::merge_step::post:

@@ -86,6 +86,22 @@ class ranks {
     }));
   }
 
+  /// No call follows.
+  void conclude() {
+    for (lockstep& ls : steps_) ls.conclude();
+    REQUIRE(mail_.make_steps(
+        steps_, [&](int, merge_outcome outcome) { CHECK(outcome == merge_outcome::agreed); },
+        &lockstep::last_step));
+    CHECK(mail_.is_empty());
+  }
+  /// Samples that the leader knows.
+  std::int64_t samples() const {
+    std::int64_t sum = 0;
+    for (int c = 0; c < steps_[0].num_contexts(); ++c)
+      for (const arm_record& r : steps_[0].records(c)) sum += r.sums.samples;
+    return sum;
+  }
+
   std::vector<lockstep>& steps() { return steps_; }
   int mismatches() const { return mismatches_; }
   std::size_t longest_message() const { return mail_.longest(); }
@@ -203,6 +219,56 @@ TEST_CASE("all ranks take the same arm in every call") {
     }
   REQUIRE(counted == 3000);
   for (const auto& [arm, left] : calls_of_arm) REQUIRE(left == 0);
+}
+
+TEST_CASE("the last merge brings the times of the calls since the merge before") {
+  const int num_ranks = GENERATE(range(1, 9));
+  const int calls = GENERATE(1, 2, 3, 5, 8, 11, 40, 100, 333);
+  // The second kind of merges takes one call.
+  const merge_costs costs =
+      GENERATE(merge_costs{}, merge_costs{.spread_s = 1e-6, .at_once_s = 1e-6});
+  CAPTURE(num_ranks, calls, costs.at_once_s);
+  ranks all(num_ranks, {}, "knowledge_gradient", std::uint64_t(calls), costs);
+  int timed = 0;
+  for (int i = 0; i < calls; ++i)
+    timed += int(all.call(key_of(collective::broadcast, 10 + i % 3 / 2),
+                          [](int arm) { return arm_seconds(arm); })
+                     .timed);
+  const std::int64_t before = all.samples();
+  all.conclude();
+  CHECK(all.samples() >= before);
+  if (calls <= 8) CHECK(all.samples() == timed);  // else some samples are dropped
+  if (calls == 1) CHECK((before == 0 && timed == 1));
+  for (const lockstep& ls : all.steps()) CHECK(ls.last_step() == merge_step::none);
+}
+
+TEST_CASE("the last merge brings nothing if the ranks have made different calls") {
+  ranks all(3, {}, "knowledge_gradient", 1);
+  const context_key usual = key_of(collective::all_reduce, 12);
+  all.call(usual, [](int arm) { return arm_seconds(arm); });  // before the first merge
+  (void)all.steps()[1].next_call(usual);
+  all.conclude();
+  CHECK(all.samples() == 0);
+}
+
+TEST_CASE("the last call does not count if its time ends with a next call") {
+  for (const bool awaits : {false, true}) {
+    lockstep leader({});
+    leader.share_clock();
+    leader.begin_call();
+    const context_key key = key_of(collective::broadcast, 3);
+    const int context = leader.next_call(key).context;
+    leader.adopt(context,
+                 leader.lead(context, make_policy("knowledge_gradient", {.priors = some_arms(3)})));
+    const timed_call c = leader.next_call(key);
+    REQUIRE(c.timed);
+    leader.record(c, 1e-4);
+    if (awaits) leader.await_next(c, 1, 1.0001, {.of = dependence::all_on_root});
+    leader.conclude_alone();
+    std::int64_t samples = 0;
+    for (const arm_record& r : leader.records(0)) samples += r.sums.samples;
+    CHECK(samples == (awaits ? 0 : 1));
+  }
 }
 
 TEST_CASE("all ranks check the same calls: an early call of each arm, and a share of all calls") {

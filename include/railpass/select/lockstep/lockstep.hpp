@@ -48,6 +48,8 @@
 //     if (c.timed) ls.record(c, ended - started, ls.gap_s(c, started));
 //     if (c.timed && ls.shares_clock()) ls.await_next(c, started, ended, role);
 //     if (c.notes_end) ls.note_end(c, ended);
+//
+// After the last call: ls.conclude(), and the steps that ls.last_step() names in place of ls.due().
 #pragma once
 
 #include "railpass/base/float_environment.hpp"
@@ -146,6 +148,18 @@ class lockstep {
   /// The next step of a started synchronisation, even if the step is not due.
   merge_step outstanding() const { return steps_.outstanding(); }
 
+  /// On all ranks: no call follows. After the synchronisation that is under way, a last one tells
+  /// the leader of the calls since; nothing is replied. The last timed call does not count if its
+  /// time ends with a next call.
+  void conclude() {
+    if (awaits_next()) queue_[std::size_t(std::exchange(awaited_slot_, -1))].seconds = -1;
+    is_concluding_ = true;
+  }
+  /// The next step before the communicator ends, even if the step is not due.
+  merge_step last_step() const;
+  /// Whether the synchronisation that has been posted is the last one.
+  bool is_last() const { return is_last_; }
+
   /// Starts a synchronisation.
   void post();
 
@@ -186,30 +200,11 @@ class lockstep {
 
   /// Makes the due step of a leader without other ranks, or of a leader that represents ranks with
   /// equal measurements. Returns whether the step ends a synchronisation.
-  bool step_alone() {
-    switch (due()) {
-      case merge_step::none:
-        break;
-      case merge_step::post:
-        post();
-        break;
-      case merge_step::collect:
-        steps_.collected();
-        break;
-      case merge_step::report:
-        answer();
-        break;
-      case merge_step::receive:
-        received();
-        break;
-      case merge_step::deliver:
-        (void)reply();
-        break;
-      case merge_step::consume:
-        (void)consume();
-        return true;
-    }
-    return false;
+  bool step_alone() { return make_alone(due()); }
+  /// The same for all steps before the communicator ends.
+  void conclude_alone() {
+    conclude();
+    for (merge_step step; (step = last_step()) != merge_step::none;) (void)make_alone(step);
   }
 
   /// Start and end of the steps in a call, by any clock that all calls use. The cost of a
@@ -436,6 +431,7 @@ class lockstep {
            (!any_waits_for_all_ && (waits == waiting::usually_for_all || shares_clock_));
   }
   timed_call eventful_call(int context);
+  bool make_alone(merge_step step);
   bool admit(int context, bool explored);
   std::size_t activate(std::span<const std::int32_t> plan);
 
@@ -456,6 +452,7 @@ class lockstep {
   bool is_leader_ = false;
   rank_findings mine_;
   bool copies_refused_ = false;  // by some rank
+  bool is_concluding_ = false, is_last_ = false;
   bool poisoned_ = false;  // this rank has seen a mismatch, and the next synchronisation reports it
   std::int64_t merges_ = 0;
   std::int32_t samples_room_ = merge_report::min_samples;
@@ -585,8 +582,43 @@ inline void lockstep::adopt(int context, const plan_message& message) {
 
 // ---- merges
 
+inline merge_step lockstep::last_step() const {
+  const merge_step next = outstanding();
+  if (next == merge_step::none)
+    return is_concluding_ && !is_last_ && !queue_.empty() ? merge_step::post : next;
+  const bool is_told = next != merge_step::collect && next != merge_step::report;
+  return is_last_ && is_told ? merge_step::none : next;
+}
+
+inline bool lockstep::make_alone(merge_step step) {
+  switch (step) {
+    case merge_step::none:
+      break;
+    case merge_step::post:
+      post();
+      break;
+    case merge_step::collect:
+      steps_.collected();
+      break;
+    case merge_step::report:
+      answer();
+      break;
+    case merge_step::receive:
+      received();
+      break;
+    case merge_step::deliver:
+      (void)reply();
+      break;
+    case merge_step::consume:
+      (void)consume();
+      return true;
+  }
+  return false;
+}
+
 inline void lockstep::post() {
   const own_float_environment own;
+  is_last_ = is_concluding_;
   for (const followed_context& s : contexts_)
     fingerprint_ = mix(fingerprint_, std::uint64_t(s.calls));
   std::swap(queue_, in_flight_);
@@ -603,6 +635,7 @@ inline void lockstep::answer() {
   reply_.begin(report_.agrees() && !report_.found().has_device);
   reply_.set(report_.found());
   if (!reply_.agreed()) return;
+  if (is_last_) return leader_.learn(in_flight_, report_, contexts_);
   const std::int32_t reply_calls = steps_.calls_to_reply();
   pacing_.charge(steps_.pace(), report_.charged_s(), leader_.slowdown());
   leader_.learn(in_flight_, report_, contexts_);
