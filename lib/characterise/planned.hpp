@@ -11,10 +11,8 @@
 
 namespace railpass::internal::characterise {
 
-/// For each size class with measured sizes the arm of railpass with the surest gain over the
-/// default, or native. Sizes between two such classes take the arm that gains at the nearest
-/// measured sizes on both sides, and gains the most on the worse side; without such an arm no entry
-/// covers them, and they stay native. Undecided cells do not count.
+/// As knowledge::freeze() chooses among the arms of railpass whose gain over the default is certain
+/// over the launches. Undecided cells do not count.
 /// @param benches one for each number of ranks
 std::vector<knowledge::planned_calls> plan_of(std::span<const libraries::named_bench> benches);
 

@@ -84,7 +84,28 @@ TEST_CASE("comparisons at the same time count more than means") {
   CHECK(freeze(std::vector{e}).calls == std::vector{broadcasts(512, 1023, "chain")});
 }
 
-TEST_CASE("neighbouring size classes with one variant are one entry, and a gap stays native") {
+TEST_CASE("Sizes between known ones take an arm that gains at both, or stay native") {
+  const auto at = [](std::int64_t bytes, double binomial_s, double chain_s) {
+    return known_of("broadcast", bytes,
+                    {{"native", {10e-6}}, {"binomial", {binomial_s}}, {"chain", {chain_s}}});
+  };
+  CHECK(freeze(std::vector{at(1024, 5e-6, 6e-6), at(1 << 14, 8e-6, 7e-6)}).calls ==
+        std::vector{broadcasts(1024, 2047, "binomial"), broadcasts(2048, (1 << 15) - 1, "chain")});
+  CHECK(
+      freeze(std::vector{at(1024, 5e-6, 20e-6), at(1 << 14, 20e-6, 7e-6)}).calls ==
+      std::vector{broadcasts(1024, 2047, "binomial"), broadcasts(1 << 14, (1 << 15) - 1, "chain")});
+  CHECK(freeze(std::vector{at(1024, 5e-6, 20e-6), at(1 << 14, 20e-6, 20e-6)}).calls ==
+        std::vector{broadcasts(1024, 2047, "binomial"),
+                    broadcasts(1 << 14, (1 << 15) - 1, "native")});
+  CHECK(freeze(std::vector{at(1024, 20e-6, 20e-6), at(1 << 14, 20e-6, 20e-6)}).calls ==
+        std::vector{broadcasts(1024, (1 << 15) - 1, "native")});
+  // Of another shape.
+  experience part = at(1 << 14, 5e-6, 5e-6);
+  part.of.num_ranks = 4;
+  CHECK(freeze(std::vector{at(1024, 5e-6, 5e-6), part}).calls.size() == 2);
+}
+
+TEST_CASE("neighbouring size classes with one variant are one entry, and a wide gap stays native") {
   const std::map<std::string, known_arm> good{{"native", {10e-6}}, {"binomial", {8e-6}}};
   const std::map<std::string, known_arm> bad{{"native", {10e-6}}, {"binomial", {12e-6}}};
   const frozen f =

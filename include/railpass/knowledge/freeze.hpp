@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,21 +44,23 @@ inline std::optional<gain_over_native> compared_with_native(const experience& e,
                           std::hypot(error_of(a.times), error_of(native->times))};
 }
 
+/// The certain part of an arm's gain over native: the gain less its standard deviation. At most 0:
+/// none is certain. Empty if native was never timed.
+inline std::optional<double> certain_gain(const experience& e, const arm_experience& a) {
+  constexpr double unknown = 0.5;  // deviation of a single comparison
+  const auto g = compared_with_native(e, a);
+  if (!g || a.arm == "native") return std::nullopt;
+  return g->gain - g->deviation.value_or(unknown);
+}
+
 /// The arm with the largest certain gain over native, and its gain; native (null) if no arm has a
 /// certain gain.
 inline std::pair<const arm_experience*, gain_over_native> surest_gain(const experience& e) {
-  constexpr double unknown = 0.5;  // deviation of a single comparison
-  std::pair<const arm_experience*, gain_over_native> best{nullptr, {}};
+  const arm_experience* best = nullptr;
   double most = 0;
   for (const arm_experience& a : e.arms)
-    if (const auto g = compared_with_native(e, a)) {
-      const double sure = g->gain - g->deviation.value_or(unknown);
-      if (sure > most) {
-        most = sure;
-        best = {&a, *g};
-      }
-    }
-  return best;
+    if (const auto sure = certain_gain(e, a); sure && *sure > most) best = &a, most = *sure;
+  return {best, best ? *compared_with_native(e, *best) : gain_over_native{}};
 }
 
 struct frozen {
@@ -71,8 +75,35 @@ struct frozen_class {
   collective op = collective::broadcast;
   int size_class = 0;
   planned_calls calls{};
+  std::map<std::string, double> gains{};  // certain ones, by arm
   double total_s = 0;
 };
+
+inline std::map<std::string, double> certain_gains(const experience& e) {
+  std::map<std::string, double> gains;
+  for (const arm_experience& a : e.arms)
+    if (const auto sure = certain_gain(e, a); sure && *sure > 0) gains.emplace(a.arm, *sure);
+  return gains;
+}
+
+// The calls of the size classes between two known ones.
+inline std::optional<planned_calls> calls_between(const frozen_class& a, const frozen_class& b) {
+  constexpr int most_classes = 6;
+  const int classes = b.size_class - a.size_class - 1;
+  if (shape_of(a.calls) != shape_of(b.calls) || classes < 1 || classes > most_classes)
+    return std::nullopt;
+  planned_calls between = a.calls;
+  between.from_bytes = *a.calls.to_bytes + 1;
+  between.to_bytes = b.calls.from_bytes - 1;
+  if (a.gains.empty() && b.gains.empty()) return between;
+  double most = 0;
+  for (const auto& [arm, gain] : a.gains)
+    if (const auto other = b.gains.find(arm); other != b.gains.end())
+      if (const double least = std::min(gain, other->second); least > most)
+        most = least, between.variant = arm;
+  if (most == 0) return std::nullopt;
+  return between;
+}
 
 inline double total_s(const experience& e) {
   double sum = 0;
@@ -85,9 +116,11 @@ inline bool has_sizes(collective op) { return describe(op).lengths != block_leng
 }  // namespace detail
 
 /// The plan for problems of one machine. Each size class gets the arm with the surest gain over
-/// native, from the problem that took most time. Neighbouring classes with the same variant become
-/// one entry. Calls whose sizes only pairs of ranks know stay native, because no arm suits all
-/// sizes. Function sets and calls between neighbours are not part of a plan.
+/// native, from the problem that took most time. Up to six classes between two known ones get the
+/// arm that gains at both, and gains the most where it gains less; without such an arm they stay
+/// native. Neighbouring classes with the same variant become one entry. Calls whose sizes only
+/// pairs of ranks know stay native, because no arm suits all sizes. Function sets and calls between
+/// neighbours are not part of a plan.
 inline frozen freeze(std::span<const experience> known) {
   using detail::frozen_class;
   frozen result;
@@ -120,6 +153,7 @@ inline frozen freeze(std::span<const experience> known) {
                                .from_bytes = select::smallest_bytes(std::uint8_t(size_class)),
                                .to_bytes = select::smallest_bytes(std::uint8_t(size_class + 1)) - 1,
                                .variant = arm ? arm->arm : "native"},
+                     .gains = detail::certain_gains(usable),
                      .total_s = detail::total_s(e)};
     const auto same = std::ranges::find_if(classes, [&](const frozen_class& other) {
       return other.size_class == one.size_class && shape_of(other.calls) == shape_of(one.calls);
@@ -133,7 +167,12 @@ inline frozen freeze(std::span<const experience> known) {
     return std::tuple(a.op, shape_of(a.calls), a.size_class) <
            std::tuple(b.op, shape_of(b.calls), b.size_class);
   });
-  for (const frozen_class& one : classes) append(result.calls, one.calls);
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    append(result.calls, classes[i].calls);
+    if (i + 1 == classes.size()) break;
+    if (const auto between = detail::calls_between(classes[i], classes[i + 1]))
+      append(result.calls, *between);
+  }
   return result;
 }
 
