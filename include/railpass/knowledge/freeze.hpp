@@ -38,7 +38,8 @@ inline std::optional<gain_over_native> compared_with_native(const experience& e,
   const auto native = std::ranges::find(e.arms, "native", &arm_experience::arm);
   if (native == e.arms.end()) return std::nullopt;
   const auto error_of = [](const select::sampled_times& t) {
-    return t.spread / std::sqrt(double(t.samples));
+    constexpr double of_few = 0.5;  // the spread of a few samples says little
+    return (t.samples < 4 ? std::max(t.spread, of_few) : t.spread) / std::sqrt(double(t.samples));
   };
   return gain_over_native{std::log(native->times.mean_s / a.times.mean_s),
                           std::hypot(error_of(a.times), error_of(native->times))};
