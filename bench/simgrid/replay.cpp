@@ -664,8 +664,7 @@ int run(std::vector<std::string> a) {
     throw error(
         "expected [default] PROFILE SAMPLES_ONLY CELLS SEEDS NOISE, plain PROFILE CELLS POLICY "
         "CALLS, changing|again PROFILE CELLS SEEDS NOISE CALLS, few PROFILE CELLS SEEDS NOISE "
-        "CALLS "
-        "FIRST or misled|elsewhere PROFILE CELLS OTHER_CELLS SEEDS NOISE CALLS");
+        "CALLS FIRST or misled|elsewhere PROFILE CELLS OTHER_CELLS SEEDS NOISE CALLS");
   const std::string& file = a[verb.empty() ? 0 : 1];
   const std::optional<profile> known =
       file == "-" ? std::nullopt : std::optional(files::read_profile(file));

@@ -22,6 +22,9 @@
 
 namespace railpass::knowledge {
 
+/// The spread of times or comparisons of which there are too few to know it.
+inline constexpr double unknown_spread = 0.5;
+
 /// The comparison of an arm with native: ln(native's time / the arm's time), and its standard
 /// deviation if it is known. From calls of both at the same time if there are any, otherwise from
 /// the means. Native has gain 0.
@@ -38,8 +41,8 @@ inline std::optional<gain_over_native> compared_with_native(const experience& e,
   const auto native = std::ranges::find(e.arms, "native", &arm_experience::arm);
   if (native == e.arms.end()) return std::nullopt;
   const auto error_of = [](const select::sampled_times& t) {
-    constexpr double of_few = 0.5;  // the spread of a few samples says little
-    return (t.samples < 4 ? std::max(t.spread, of_few) : t.spread) / std::sqrt(double(t.samples));
+    const double spread = t.samples < 4 ? std::max(t.spread, unknown_spread) : t.spread;
+    return spread / std::sqrt(double(t.samples));
   };
   return gain_over_native{std::log(native->times.mean_s / a.times.mean_s),
                           std::hypot(error_of(a.times), error_of(native->times))};
@@ -48,10 +51,9 @@ inline std::optional<gain_over_native> compared_with_native(const experience& e,
 /// The certain part of an arm's gain over native: the gain less its standard deviation. At most 0:
 /// none is certain. Empty if native was never timed.
 inline std::optional<double> certain_gain(const experience& e, const arm_experience& a) {
-  constexpr double unknown = 0.5;  // deviation of a single comparison
   const auto g = compared_with_native(e, a);
   if (!g || a.arm == "native") return std::nullopt;
-  return g->gain - g->deviation.value_or(unknown);
+  return g->gain - g->deviation.value_or(unknown_spread);
 }
 
 /// The arm with the largest certain gain over native, and its gain; native (null) if no arm has a
@@ -111,8 +113,6 @@ inline double total_s(const experience& e) {
   for (const arm_experience& a : e.arms) sum += double(a.calls) * a.times.mean_s;
   return sum;
 }
-
-inline bool has_sizes(collective op) { return describe(op).lengths != block_lengths::of_pair; }
 
 }  // namespace detail
 
