@@ -34,6 +34,8 @@ constexpr std::size_t num_groups = 3;
 std::size_t group_of(std::int64_t size) { return size <= 4096 ? 0 : size <= 131072 ? 1 : 2; }
 
 enum class arm_kind { native, own, ours };
+// Rules take the fastest arm of the library, plans that of railpass or of the library.
+constexpr std::array rivals_of_native{arm_kind::own, arm_kind::ours};
 
 arm_kind kind_of(const std::string& arm) {
   return arm == "native"         ? arm_kind::native
@@ -81,31 +83,41 @@ struct cell {
     return number(launch_kind::contest) < 2 || times.medians_s.size() > 1;
   }
 
-  // Null if nothing was measured.
-  const named_times* best() const {
+  // Of native and the arms of one kind; null if nothing was measured.
+  const named_times* best(arm_kind kind) const {
     const named_times* found = nullptr;
     for (const named_times& one : arms)
-      if (counts(one.second) &&
+      if (is_native_or(kind, one) && counts(one.second) &&
           (!found || median(one.second.medians_s) < median(found->second.medians_s)))
         found = &one;
     return found;
   }
 
-  // 1 - (the time of the fastest arm / native's); 0 if native is the fastest.
-  double gain() const {
+  // 1 - (the time of the kind's fastest arm / native's); 0 if native is faster.
+  double gain(arm_kind kind) const {
     double least = 1;
-    for (const auto& [arm, times] : arms)
-      if (!times.ratios.empty() && counts(times)) least = std::min(least, median(times.ratios));
+    for (const named_times& one : arms)
+      if (is_native_or(kind, one) && !one.second.ratios.empty() && counts(one.second))
+        least = std::min(least, median(one.second.ratios));
     return 1 - least;
   }
-  bool decides() const { return 1 - gain() <= deciding_ratio; }
+  bool decides(arm_kind kind) const { return 1 - gain(kind) <= deciding_ratio; }
+  bool decides() const {
+    return std::ranges::any_of(rivals_of_native, [&](arm_kind kind) { return decides(kind); });
+  }
 
   // The width of the interval of the fastest arm's ratio to native.
-  double width() const {
-    const named_times* const fastest = best();
+  double width(arm_kind kind) const {
+    const named_times* const fastest = best(kind);
     if (!fastest || fastest->second.ratios.size() < 2) return 0;
     const interval likely = bounds_of_median(fastest->second.ratios).bounds;
     return likely.high - likely.low;
+  }
+
+ private:
+  static bool is_native_or(arm_kind kind, const named_times& one) {
+    const arm_kind its = kind_of(one.first);
+    return its == kind || its == arm_kind::native;
   }
 };
 
@@ -163,7 +175,7 @@ std::array<std::set<std::string>, num_groups> contenders_in(
     const std::map<std::int64_t, cell>& cells) {
   std::array<std::set<std::string>, num_groups> all;
   for (const auto& [size, c] : cells)
-    for (const arm_kind kind : {arm_kind::own, arm_kind::ours}) {
+    for (const arm_kind kind : rivals_of_native) {
       std::vector<std::pair<double, std::string>> fastest;
       for (const auto& [arm, times] : c.arms)
         if (kind_of(arm) == kind) fastest.emplace_back(median(times.ratios), arm);
@@ -281,8 +293,8 @@ double native_s(const cell& c) {
   return native == c.arms.end() ? 0 : median(native->second.medians_s);
 }
 
-bool has_same_best(const cell& a, const cell& b) {
-  const named_times *const one = a.best(), *const other = b.best();
+bool has_same_best(arm_kind kind, const cell& a, const cell& b) {
+  const named_times *const one = a.best(kind), *const other = b.best(kind);
   return one && other && one->first == other->first;
 }
 
@@ -292,27 +304,38 @@ bool jumps(const cell& a, const cell& b, double step) {
   return factor > 1.2 * step || factor < 0.9;
 }
 
-// The value of a size between two neighbours, or of another launch of a cell: the gain that may be
-// missed, times octaves of sizes.
+// The value of another launch of a cell: the gain of rules or of plans that may be wrong.
+double value_of_launch(const cell& c) {
+  double value = 0;
+  for (const arm_kind kind : rivals_of_native)
+    if (c.decides(kind)) value = std::max(value, std::min(c.gain(kind), c.width(kind)));
+  return value;
+}
+
+// The value of a size between two neighbours, per octave: the gain that may be missed.
+double value_between(const cell& a, const cell& b, double step) {
+  const bool jump = jumps(a, b, step);
+  double value = jump ? value_of_a_jump : 0;
+  for (const arm_kind kind : rivals_of_native)
+    if (jump || !has_same_best(kind, a, b)) value = std::max({value, a.gain(kind), b.gain(kind)});
+  return value;
+}
+
 std::vector<std::pair<double, std::int64_t>> values_of(const curve& c, bool adds_sizes) {
   std::vector<std::pair<double, std::int64_t>> values;
   for (auto a = c.cells.begin(); a != c.cells.end(); ++a) {
     const cell& here = a->second;
     if (here.arms.empty()) continue;
-    if (here.number(launch_kind::contest) < most_launches && here.decides())
-      values.emplace_back(std::min(here.gain(), here.width()), a->first);
+    if (here.number(launch_kind::contest) < most_launches)
+      values.emplace_back(value_of_launch(here), a->first);
     const auto b = std::next(a);
     if (!adds_sizes || b == c.cells.end() || b->second.arms.empty()) continue;
     const double step = double(b->first) / double(a->first);
     if (step < smallest_step) continue;
-    const bool jump = jumps(here, b->second, step);
-    const double stake = std::max(here.gain(), b->second.gain());
-    const double value = std::max(has_same_best(here, b->second) ? 0 : stake,
-                                  jump ? std::max(stake, value_of_a_jump) : 0);
     // Whole numbers of doubles.
     const auto between = std::int64_t(std::sqrt(double(a->first) * double(b->first)) / 8 + 1) * 8;
     if (between > a->first && between < b->first)
-      values.emplace_back(value * std::log2(step), between);
+      values.emplace_back(value_between(here, b->second, step) * std::log2(step), between);
   }
   std::erase_if(values, [](const auto& v) { return v.first < least_value; });
   std::ranges::stable_sort(values, std::greater{}, &std::pair<double, std::int64_t>::first);
