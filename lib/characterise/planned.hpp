@@ -12,7 +12,7 @@
 namespace railpass::internal::characterise {
 
 /// As knowledge::freeze() chooses among the arms of railpass whose gain over the default is certain
-/// over the launches. Undecided cells do not count.
+/// over the launches, at each measured size of a class of sizes. Undecided cells do not count.
 /// @param benches one for each number of ranks
 std::vector<knowledge::planned_calls> plan_of(std::span<const libraries::named_bench> benches);
 
