@@ -46,7 +46,7 @@ merge_messages::merge_messages(int rank, int num_ranks) : rank_(rank) {
   const std::size_t children = most_children(rank, num_ranks);
   receives_.resize(children, MPI_REQUEST_NULL);
   came_s_.resize(children);
-  reply_.resize(select::merge_reply::max_words + words_told * most_children(0, num_ranks));
+  words_->reply.resize(select::merge_reply::max_words + words_told * most_children(0, num_ranks));
   reports_.resize(children * select::merge_report::max_words);
   sends_.reserve(2 * (children + 1));
 }
@@ -62,9 +62,15 @@ merge_messages::~merge_messages() {
   };
   std::ranges::for_each(receives_, give_up);
   give_up(receive_);
-  // Small enough to have been taken by the MPI library at once.
-  for (MPI_Request& request : sends_)
-    if (request != MPI_REQUEST_NULL) PMPI_Request_free(&request);
+  bool is_sending = false;
+  for (MPI_Request& request : sends_) {
+    int done = 0;
+    PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done) continue;
+    PMPI_Request_free(&request);
+    is_sending = true;
+  }
+  if (is_sending) (void)words_.release();  // the MPI library reads the words later
 }
 
 int merge_messages::make_due_steps(lockstep& ls, std::mutex* guarded, const wait_function& wait,
@@ -86,7 +92,7 @@ int merge_messages::receive(MPI_Request& request, const wait_function& wait, int
 void merge_messages::tell_children(std::size_t at, const select::tree_position& tree) {
   for (std::size_t i = 0; i < std::size_t(tree.num_children()); ++i) {
     const auto told = std::bit_cast<told_words>(clock_->tell(came_s_[i]));
-    std::copy_n(told.begin(), words_told, &reply_[at + words_told * i]);
+    std::copy_n(told.begin(), words_told, &words_->reply[at + words_told * i]);
   }
 }
 
@@ -97,7 +103,8 @@ void merge_messages::learn_clock(std::size_t words, const select::tree_position&
   int mine = 0;
   while (parent.child(mine) != rank_) ++mine;
   told_words told{};
-  std::copy_n(&reply_[words - words_told * std::size_t(children - mine)], words_told, told.begin());
+  std::copy_n(&words_->reply[words - words_told * std::size_t(children - mine)], words_told,
+              told.begin());
   clock_->learn(std::bit_cast<told_clock>(told), asked_s_, received_s);
 }
 
@@ -129,9 +136,9 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
       const auto lock = held(guarded);
       if (rank_ > 0) {
         const std::span words = ls.report();
-        std::ranges::copy(words, report_.begin());
+        std::ranges::copy(words, words_->report.begin());
         if (clock_) asked_s_ = steady_clock_s();
-        return send(std::span(report_).first(words.size()), ls.tree().parent(), ls);
+        return send(std::span(words_->report).first(words.size()), ls.tree().parent(), ls);
       }
       ls.answer();
       break;
@@ -140,7 +147,7 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
       int words = 0;
       if (const int failure = receive(receive_, wait, words)) return failure;
       if (clock_) learn_clock(std::size_t(words), ls.tree());
-      std::copy_n(reply_.begin(), ls.reply_room().size(), ls.reply_room().begin());
+      std::copy_n(words_->reply.begin(), ls.reply_room().size(), ls.reply_room().begin());
       ls.received();
       break;
     }
@@ -151,11 +158,11 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
       std::size_t size = words.size();
       // The same message for all children, as the first one may be under way.
       if (child == tree.num_children() - 1) {
-        std::ranges::copy(words, reply_.begin());
+        std::ranges::copy(words, words_->reply.begin());
         if (clock_) tell_children(size, tree);
       }
       if (clock_) size += words_told * std::size_t(tree.num_children());
-      return send(std::span(reply_).first(size), tree.child(child), ls);
+      return send(std::span(words_->reply).first(size), tree.child(child), ls);
     }
     case merge_step::consume: {
       const auto lock = held(guarded);
@@ -212,9 +219,9 @@ int merge_messages::start_receives(const lockstep& ls) {
     if (const int failure = lane_->irecv(report_of(i).data(), select::merge_report::max_words,
                                          tree.child(i), tag, &receives_[std::size_t(i)]))
       return failure;
-  return rank_ == 0 || ls.is_last()
-             ? MPI_SUCCESS
-             : lane_->irecv(reply_.data(), int(reply_.size()), tree.parent(), tag, &receive_);
+  return rank_ == 0 || ls.is_last() ? MPI_SUCCESS
+                                    : lane_->irecv(words_->reply.data(), int(words_->reply.size()),
+                                                   tree.parent(), tag, &receive_);
 }
 
 }  // namespace railpass::internal

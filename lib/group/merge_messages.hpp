@@ -75,9 +75,12 @@ class merge_messages {
   std::vector<MPI_Request> receives_;
   MPI_Request receive_ = MPI_REQUEST_NULL;
   std::vector<std::int32_t> reports_;  // of the children, max_report_words each
-  // Separate memory, because messages may outlive the lockstep.
-  std::array<std::int32_t, select::merge_report::max_words> report_{};
-  std::vector<std::int32_t> reply_;  // followed by the clock answer for each child of a rank
+  // Messages may outlive the lockstep, and those that are sent even this object.
+  struct messages {
+    std::array<std::int32_t, select::merge_report::max_words> report{};
+    std::vector<std::int32_t> reply{};  // followed by the clock answer for each child of a rank
+  };
+  std::unique_ptr<messages> words_ = std::make_unique<messages>();
   // If clocks are compared: when the report left, and when the children's reports arrived.
   shared_clock* clock_ = nullptr;
   double asked_s_ = 0;

@@ -323,8 +323,8 @@ void process::keep_learnt() {
   if (values_.knowledge == "off" || !values_.enable) return;
   try {
     if (world_rank_ != 0) return leaders_.tell_last(learnt().contexts);
+    leaders_.hear_last(last_times_s + last_words_s);  // leaders wait for times first
     const double began_s = steady_clock_s();
-    leaders_.hear_last(last_words_s);
     const own_float_environment own;
     knowledge::run_record run = learnt();
     run.machine = files::this_machine(num_hosts_, mpi_library_);

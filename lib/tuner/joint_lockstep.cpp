@@ -236,6 +236,8 @@ bool joint_lockstep::conclude() {
     return true;
   }
   if (!merges_) return true;
+  keep_on();
+  if (failure_) return true;
   {
     const std::unique_lock lock = guard();
     steps_.conclude();

@@ -585,7 +585,8 @@ inline void lockstep::adopt(int context, const plan_message& message) {
 inline merge_step lockstep::last_step() const {
   const merge_step next = outstanding();
   if (next == merge_step::none)
-    return is_concluding_ && !is_last_ && !queue_.empty() ? merge_step::post : next;
+    return is_concluding_ && !is_last_ && !native_for_good() && !queue_.empty() ? merge_step::post
+                                                                                : next;
   const bool is_told = next != merge_step::collect && next != merge_step::report;
   return is_last_ && is_told ? merge_step::none : next;
 }
