@@ -26,8 +26,9 @@ class stubborn final : public policy {
     priors_[0].measured_only = true;
   }
   /// With native and the proposed arm known from earlier runs.
-  stubborn(int num_arms, int proposed, double native_s, std::int64_t samples_of_native)
-      : stubborn(num_arms, proposed) {
+  stubborn(int num_arms, int proposed, double native_s, std::int64_t samples_of_native,
+           std::vector<exploration> tries = {})
+      : stubborn(num_arms, proposed, std::move(tries)) {
     priors_[0].measured_only = false;
     priors_[0].log_seconds = std::log(native_s);
     priors_[0].earlier_samples = samples_of_native;
@@ -155,6 +156,18 @@ TEST_CASE("an arm meets native soon if earlier runs have hardly measured native"
   CHECK(first_native(1.5e-5, 1, true) < 8);
   CHECK(first_native(1.5e-5, 8) > 60);
   CHECK(first_native(3e-5, 1) > 60);  // clearly slower
+}
+
+TEST_CASE("the plan of an early comparison with native ends behind it, whatever else is tried") {
+  std::vector<exploration> tries;
+  for (int position = 1; position <= 7; ++position) tries.push_back({position, 2});
+  guarded_policy p(std::make_unique<stubborn>(3, 1, 1.5e-5, 1, tries));
+  const epoch_plan first = p.plan({});
+  REQUIRE(first.incumbent == 1);
+  CHECK(std::ranges::count(first.explore, 2, &exploration::arm) == 7);
+  CHECK(std::ranges::count_if(first.explore, [&](const exploration& e) {
+          return e.arm == 0 && e.position < first.length;
+        }) == 2);
 }
 
 TEST_CASE("who wants to know what an arm is worth has it meet native often, for little") {

@@ -387,8 +387,9 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
   p.explore.resize(std::min(p.explore.size(), epoch_plan::max_explore - 2 * most_meetings));
   const auto add = [&](double call, int position) {
     if (p.explore.size() < epoch_plan::max_explore)
-      p.explore.push_back({int(std::max(0.0, call)), number_of(position)});
+      p.explore.push_back({int(std::clamp(call, 0.0, 1e9)), number_of(position)});
   };
+  std::optional<int> early_end;  // the last call of an early comparison
   if (in_use_ != native_) {
     // Several plans ahead, because an expensive synchronisation may be late.
     const known_arm* const a = find(in_use_);
@@ -414,8 +415,10 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
       due = std::min(meeting_growth * due, due + most);
       for (int i = 0; i < calls; ++i) add(due - double(now.calls) + i, native_);
       // The plan ends with this comparison, so that this run and later runs know its result.
-      if (is_early && met == 0)
+      if (is_early && met == 0) {
         p.length = int(std::clamp(due - double(now.calls) + calls, 1.0, double(p.length)));
+        early_end = p.length - 1;
+      }
     }
   }
   if (proposed_ != in_use_) {
@@ -426,7 +429,7 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
                 : have < 12 ? 8
                             : 16;
     if (const double price = price_s(proposed_); price > 0)
-      pairs = std::min(pairs, int(left_to_spend_s() / price));
+      pairs = int(std::clamp(left_to_spend_s() / price, 0.0, double(pairs)));
     // Alternating turns of a few pairs; each turn has one call before its pairs.
     int position = 1;
     for (int left = pairs; left > 0; left -= pairs_in_turn) {
@@ -439,8 +442,12 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
     if (pairs > 0) p.length = std::max({p.length, position, int(p.explore.size()) + pairs});
   }
   std::ranges::stable_sort(p.explore, {}, &exploration::position);
+  std::size_t met = 0;  // entries up to the last call of an early comparison
+  for (std::size_t i = 0; early_end && i < p.explore.size(); ++i)
+    if (p.explore[i].arm == number_of(native_) && p.explore[i].position <= *early_end) met = i + 1;
   for (std::size_t i = 1; i < p.explore.size(); ++i)
     p.explore[i].position = std::max(p.explore[i].position, p.explore[i - 1].position + 1);
+  if (met > 0) p.length = std::max(p.length, p.explore[met - 1].position + 1);
 }
 
 inline void guarded_policy::publish(const epoch_plan& p) {
