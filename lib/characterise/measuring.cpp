@@ -5,12 +5,15 @@
 #include "lib/files/files.hpp"
 #include "lib/launch/ranks.hpp"
 #include "lib/libraries/library.hpp"
+#include "lib/measure/library_rules.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/units.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <tuple>
 
 namespace railpass::internal::characterise {
 namespace {
@@ -27,6 +30,19 @@ std::string list_of(const std::vector<Value>& values, Name name) {
 
 std::string names_of(const std::vector<collective>& ops) {
   return list_of(ops, [](collective op) { return name_of(op); });
+}
+
+// Asked for each launch again and again.
+auto rules_take(const libraries::mpi_library& library) {
+  return [filter = measure::filter_of_rules(library, false),
+          known = std::map<std::tuple<collective, std::string, int>, bool>()](
+             collective op, const std::string& arm, const bench_results& launch) mutable {
+    const auto [at, is_new] = known.try_emplace({op, arm, launch.num_ranks});
+    if (is_new)
+      if (const auto* own = libraries::find_algorithm(launch, std::string(name_of(op)), arm))
+        at->second = filter(op, *own, launch).empty();
+    return at->second;
+  };
 }
 
 class machine {
@@ -61,6 +77,7 @@ class machine {
     const sample_set samples = files::read_samples(sample_files(folder_).front());
     const auto* const library = libraries::find(samples.machine_id.mpi_library);
     question_.own_algorithms = library && library->no_rules.empty();
+    if (question_.own_algorithms) question_.rules_take = rules_take(*library);
     std::vector<launch_record> launches = folder_.launches();
     for (const launch_record& one : launches) check(one, samples);
     while (const auto next = next_launch(question_, launches)) {

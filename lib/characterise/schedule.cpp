@@ -12,8 +12,8 @@
 namespace railpass::internal::characterise {
 namespace {
 
-// Contenders, at each size: the fastest arms of the library and of railpass.
-constexpr std::size_t contenders_of_a_kind = 2;
+// Contenders, at each size: the fastest arms of each group of rivals.
+constexpr std::size_t contenders_of_a_group = 2;
 constexpr double contending_ratio = 1.3;
 // A screening measures dozens of arms. If the time is not enough for any, a second screening takes
 // twice as long.
@@ -34,8 +34,6 @@ constexpr std::size_t num_groups = 3;
 std::size_t group_of(std::int64_t size) { return size <= 4096 ? 0 : size <= 131072 ? 1 : 2; }
 
 enum class arm_kind { native, own, ours };
-// Rules take the fastest arm of the library, plans that of railpass or of the library.
-constexpr std::array rivals_of_native{arm_kind::own, arm_kind::ours};
 
 arm_kind kind_of(const std::string& arm) {
   return arm == "native"         ? arm_kind::native
@@ -60,11 +58,21 @@ launch_kind kind_of(const launch_request& r) {
   return launch_kind::contest;
 }
 
-// The arms of one cell, with a value of each launch that measured them.
+// An arm of one cell, with a value of each launch that measured it.
 struct arm_times {
   std::vector<double> medians_s{}, ratios{};
+  bool is_for_rules = false;
 };
 using named_times = std::pair<const std::string, arm_times>;
+
+// Arms that compete with native: those that rules may take, all of the library's, those of plans.
+enum class rivals { for_rules, own, ours };
+constexpr std::array all_rivals{rivals::for_rules, rivals::own, rivals::ours};
+
+bool belongs_to(rivals group, const named_times& one) {
+  if (group == rivals::for_rules) return one.second.is_for_rules;
+  return kind_of(one.first) == (group == rivals::own ? arm_kind::own : arm_kind::ours);
+}
 
 struct cell {
   bool is_coarse = false;
@@ -83,41 +91,32 @@ struct cell {
     return number(launch_kind::contest) < 2 || times.medians_s.size() > 1;
   }
 
-  // Of native and the arms of one kind; null if nothing was measured.
-  const named_times* best(arm_kind kind) const {
+  // Of native and its rivals; null if nothing was measured.
+  const named_times* best(rivals group) const {
     const named_times* found = nullptr;
     for (const named_times& one : arms)
-      if (is_native_or(kind, one) && counts(one.second) &&
-          (!found || median(one.second.medians_s) < median(found->second.medians_s)))
+      if ((one.first == "native" || belongs_to(group, one)) && counts(one.second) &&
+          (!found || median(one.second.ratios) < median(found->second.ratios)))
         found = &one;
     return found;
   }
 
-  // 1 - (the time of the kind's fastest arm / native's); 0 if native is faster.
-  double gain(arm_kind kind) const {
-    double least = 1;
-    for (const named_times& one : arms)
-      if (is_native_or(kind, one) && !one.second.ratios.empty() && counts(one.second))
-        least = std::min(least, median(one.second.ratios));
-    return 1 - least;
+  // 1 - (the time of the fastest rival / native's); 0 if native is faster.
+  double gain(rivals group) const {
+    const named_times* const fastest = best(group);
+    return fastest ? 1 - median(fastest->second.ratios) : 0;
   }
-  bool decides(arm_kind kind) const { return 1 - gain(kind) <= deciding_ratio; }
+  bool decides(rivals group) const { return 1 - gain(group) <= deciding_ratio; }
   bool decides() const {
-    return std::ranges::any_of(rivals_of_native, [&](arm_kind kind) { return decides(kind); });
+    return std::ranges::any_of(all_rivals, [&](rivals group) { return decides(group); });
   }
 
   // The width of the interval of the fastest arm's ratio to native.
-  double width(arm_kind kind) const {
-    const named_times* const fastest = best(kind);
+  double width(rivals group) const {
+    const named_times* const fastest = best(group);
     if (!fastest || fastest->second.ratios.size() < 2) return 0;
     const interval likely = bounds_of_median(fastest->second.ratios).bounds;
     return likely.high - likely.low;
-  }
-
- private:
-  static bool is_native_or(arm_kind kind, const named_times& one) {
-    const arm_kind its = kind_of(one.first);
-    return its == kind || its == arm_kind::native;
   }
 };
 
@@ -175,19 +174,19 @@ std::array<std::set<std::string>, num_groups> contenders_in(
     const std::map<std::int64_t, cell>& cells) {
   std::array<std::set<std::string>, num_groups> all;
   for (const auto& [size, c] : cells)
-    for (const arm_kind kind : rivals_of_native) {
+    for (const rivals group : all_rivals) {
       std::vector<std::pair<double, std::string>> fastest;
-      for (const auto& [arm, times] : c.arms)
-        if (kind_of(arm) == kind) fastest.emplace_back(median(times.ratios), arm);
+      for (const named_times& one : c.arms)
+        if (belongs_to(group, one)) fastest.emplace_back(median(one.second.ratios), one.first);
       std::ranges::sort(fastest);
-      for (std::size_t i = 0; i < std::min(fastest.size(), contenders_of_a_kind); ++i)
+      for (std::size_t i = 0; i < std::min(fastest.size(), contenders_of_a_group); ++i)
         if (fastest[i].first <= contending_ratio * fastest[0].first)
           all[group_of(size)].insert(fastest[i].second);
     }
   return all;
 }
 
-void add(curve& to, const launch_record& record) {
+void add(const question& q, curve& to, const launch_record& record) {
   if (!record.failure.empty()) {
     ++to.failures;
     return;
@@ -203,6 +202,7 @@ void add(curve& to, const launch_record& record) {
       arm_times& times = c.arms[r.arm];
       times.medians_s.push_back(r.median_s);
       times.ratios.push_back(*r.ratio_to_native);
+      times.is_for_rules = is_own_algorithm(r.arm) && q.rules_take(to.op, r.arm, record.results);
     }
   }
   // Contests change no contender, so that each contender gets all contests.
@@ -221,7 +221,7 @@ std::vector<curve> curves_of(const question& q, std::span<const launch_record> s
       for (const launch_record& record : so_far)
         if (record.request.num_ranks == ranks &&
             std::ranges::find(record.request.ops, op) != record.request.ops.end())
-          add(c, record);
+          add(q, c, record);
     }
   return all;
 }
@@ -293,8 +293,8 @@ double native_s(const cell& c) {
   return native == c.arms.end() ? 0 : median(native->second.medians_s);
 }
 
-bool has_same_best(arm_kind kind, const cell& a, const cell& b) {
-  const named_times *const one = a.best(kind), *const other = b.best(kind);
+bool has_same_best(rivals group, const cell& a, const cell& b) {
+  const named_times *const one = a.best(group), *const other = b.best(group);
   return one && other && one->first == other->first;
 }
 
@@ -307,8 +307,8 @@ bool jumps(const cell& a, const cell& b, double step) {
 // The value of another launch of a cell: the gain of rules or of plans that may be wrong.
 double value_of_launch(const cell& c) {
   double value = 0;
-  for (const arm_kind kind : rivals_of_native)
-    if (c.decides(kind)) value = std::max(value, std::min(c.gain(kind), c.width(kind)));
+  for (const rivals group : all_rivals)
+    if (c.decides(group)) value = std::max(value, std::min(c.gain(group), c.width(group)));
   return value;
 }
 
@@ -316,8 +316,9 @@ double value_of_launch(const cell& c) {
 double value_between(const cell& a, const cell& b, double step) {
   const bool jump = jumps(a, b, step);
   double value = jump ? value_of_a_jump : 0;
-  for (const arm_kind kind : rivals_of_native)
-    if (jump || !has_same_best(kind, a, b)) value = std::max({value, a.gain(kind), b.gain(kind)});
+  for (const rivals group : all_rivals)
+    if (jump || !has_same_best(group, a, b))
+      value = std::max({value, a.gain(group), b.gain(group)});
   return value;
 }
 

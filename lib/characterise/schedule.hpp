@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,9 @@ struct question {
   std::vector<int> ranks{};
   double budget_s = 1200;      ///< of all launches together
   bool own_algorithms = true;  ///< the MPI library's own algorithms can be forced
+  /// Whether rules may take an own algorithm of the MPI library, by the arm's name and a launch.
+  std::function<bool(collective, const std::string&, const bench_results&)> rules_take =
+      [](collective, const std::string&, const bench_results&) { return true; };
 };
 
 /// The sizes that each collective is measured at, in bytes, before any other: a factor of 8 to 12
@@ -31,10 +35,10 @@ inline constexpr std::array<std::int64_t, 7> coarse_sizes{8,     100,    1024,  
                                                           65536, 500000, 4194304};
 
 /// A cell is a collective at a size on a number of ranks. The first two launches of a coarse cell
-/// screen the MPI library's own algorithms and the arms of railpass. The fastest of these
-/// arms are the contenders. A cell where a contender may be faster than native gets
-/// `deciding_launches` of the contenders, the number that rules need (libraries::least_confidence).
-/// Other cells get `first_launches`.
+/// screen the MPI library's own algorithms and the arms of railpass. The fastest of these arms,
+/// and of those that rules may take, are the contenders. A cell where a contender may be faster
+/// than native gets `deciding_launches` of the contenders, the number that rules need
+/// (libraries::least_confidence). Other cells get `first_launches`.
 inline constexpr int deciding_launches = 6, first_launches = 2;
 /// An arm with at most this share of native's time may be worth a rule or an entry of a plan.
 inline constexpr double deciding_ratio = 0.97;

@@ -49,14 +49,6 @@ candidates at(const curve& c, std::int64_t from, std::int64_t to) {
   return both(std::prev(above)->second, above->second);
 }
 
-const own_algorithm* find_algorithm(const bench_results& bench, const std::string& op,
-                                    const std::string& name) {
-  const auto found = std::ranges::find_if(bench.own_algorithms, [&](const own_algorithm& a) {
-    return a.collective == op && a.name == name;
-  });
-  return found == bench.own_algorithms.end() ? nullptr : &*found;
-}
-
 bool has_enough_launches(const bench_result& r) {
   return !r.launch_ratios.empty() &&
          bounds_of_median(r.launch_ratios).confidence >= least_confidence;
@@ -121,7 +113,7 @@ curve curve_of(const named_bench& file, collective op, const rule_filter& why_no
     if (r.collective != name) continue;
     candidates& here = sizes[r.bytes];
     if (!passes(r)) continue;
-    const own_algorithm* algorithm = find_algorithm(file.bench, name, parse_own_arm(r.arm).name);
+    const own_algorithm* algorithm = find_algorithm(file.bench, name, r.arm);
     if (!algorithm)
       throw error(file.name + ": own_algorithms: expected the number of '" + r.arm + "' of " +
                   name);
@@ -163,6 +155,15 @@ std::vector<rule> rules_of(const std::vector<curve>& curves) {
 }
 
 }  // namespace
+
+const own_algorithm* find_algorithm(const bench_results& bench, const std::string& collective,
+                                    const std::string& arm) {
+  const std::string name = parse_own_arm(arm).name;
+  const auto found = std::ranges::find_if(bench.own_algorithms, [&](const own_algorithm& a) {
+    return a.collective == collective && a.name == name;
+  });
+  return found == bench.own_algorithms.end() ? nullptr : &*found;
+}
 
 rule_set rules_from(std::span<const named_bench> files, const rule_filter& why_not) {
   rule_set all;

@@ -57,6 +57,10 @@ struct named_bench {
   bench_results bench{};
 };
 
+/// The algorithm that an arm of a bench forces; null if the bench does not list the algorithm.
+const own_algorithm* find_algorithm(const bench_results& bench, const std::string& collective,
+                                    const std::string& arm);
+
 /// Why no rule may rest on an algorithm in a bench; empty if a rule may.
 using rule_filter =
     std::function<std::string(collective, const own_algorithm&, const bench_results&)>;

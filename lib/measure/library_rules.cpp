@@ -11,6 +11,20 @@
 
 namespace railpass::internal::measure {
 
+libraries::rule_filter filter_of_rules(const libraries::mpi_library& to, bool commutative) {
+  return [&to, commutative, site_file = read_settings(environ).values.advisories](
+             collective op, const own_algorithm& algorithm,
+             const bench_results& bench) -> std::string {
+    for (const knowledge::advisory& a : known_faults(site_file, bench.machine_id.mpi_library))
+      if (knowledge::names_algorithm(a, op, algorithm.name,
+                                     {.num_ranks = bench.num_ranks,
+                                      .num_hosts = bench.machine_id.num_hosts,
+                                      .commutative = commutative}))
+        return "known fault: " + text_of(a);
+    return to.why_not(op, algorithm, bench, commutative);
+  };
+}
+
 libraries::rule_set rules_of(std::span<const libraries::named_bench> files,
                              const libraries::mpi_library& to, bool commutative) {
   if (!to.no_rules.empty()) throw error(std::string(to.no_rules));
@@ -18,19 +32,7 @@ libraries::rule_set rules_of(std::span<const libraries::named_bench> files,
     if (const std::string& mark = file.bench.machine_id.mpi_library; !to.is(mark))
       throw error(file.name + ": machine_id: measured with '" + mark + "', but the rules are for " +
                   std::string(to.full));
-  const std::string site_file = read_settings(environ).values.advisories;
-  return libraries::rules_from(
-      files,
-      [&](collective op, const own_algorithm& algorithm,
-          const bench_results& bench) -> std::string {
-        for (const knowledge::advisory& a : known_faults(site_file, bench.machine_id.mpi_library))
-          if (knowledge::names_algorithm(a, op, algorithm.name,
-                                         {.num_ranks = bench.num_ranks,
-                                          .num_hosts = bench.machine_id.num_hosts,
-                                          .commutative = commutative}))
-            return "known fault: " + text_of(a);
-        return to.why_not(op, algorithm, bench, commutative);
-      });
+  return libraries::rules_from(files, filter_of_rules(to, commutative));
 }
 
 libraries::rules_file rules_file_of(const libraries::rule_set& rules,

@@ -258,6 +258,17 @@ TEST_CASE("Screenings measure all arms, later launches those that may be the bes
   CHECK(next_launch(q, {})->arms == ours);
 }
 
+TEST_CASE("Contenders include the fastest algorithms that rules may take") {
+  question q = three_collectives;
+  q.rules_take = [](collective op, const std::string& arm, const bench_results&) {
+    return op != collective::broadcast || arm != "native:late";
+  };
+  const auto launches = all_launches(q, made_up_machine(1));
+  for (const launch_record& one : std::span(launches).subspan(4))
+    CHECK(std::ranges::count(one.request.arms, "native:slow") ==
+          std::ranges::count(one.request.ops, collective::broadcast));
+}
+
 TEST_CASE("A cell where the time was not enough for any arm is screened again, for longer") {
   made_up_machine machine(1);
   std::vector<launch_record> launches;
@@ -432,7 +443,14 @@ TEST_CASE("Sizes between two gains take an arm that gains at both, or stay nativ
            {10000, "pipeline", 0.4, 6},
            {30000, "native", 1, 4},
            {30000, "pipeline", 0.3, 4},  // too few launches
-           {100000, "linear", 0.6, 6}})
+           {100000, "linear", 0.6, 6},
+           // Two sizes of one class: no arm that gains at one of them only.
+           {500000, "native", 1, 6},
+           {500000, "chain", 0.2, 6},
+           {500000, "pipeline", 0.9, 6},
+           {420000, "native", 1, 6},
+           {420000, "chain", 1.1, 6},
+           {420000, "pipeline", 0.9, 6}})
     b.results.push_back({.collective = "broadcast",
                          .bytes = bytes,
                          .arm = arm,
@@ -443,13 +461,16 @@ TEST_CASE("Sizes between two gains take an arm that gains at both, or stay nativ
                          .launch_ratios = std::vector<double>(std::size_t(launches), ratio)});
   const std::vector<internal::libraries::named_bench> benches{{"bench_4.json", b}};
   std::map<std::int64_t, std::string> variant_at;
-  for (const std::int64_t bytes : {1000, 3000, 10000, 30000, 100000})
+  for (const std::int64_t bytes : {1000, 3000, 10000, 30000, 100000, 500000})
     for (const knowledge::planned_calls& c : plan_of(benches))
       if (c.from_bytes <= bytes && bytes <= *c.to_bytes) variant_at[bytes] = c.variant;
-  CHECK(variant_at ==
-        std::map<std::int64_t, std::string>{
-            {1000, "binomial"}, {3000, "chain"}, {10000, "pipeline"}, {100000, "linear"}});
+  CHECK(variant_at == std::map<std::int64_t, std::string>{{1000, "binomial"},
+                                                          {3000, "chain"},
+                                                          {10000, "pipeline"},
+                                                          {100000, "linear"},
+                                                          {500000, "pipeline"}});
   b.results.push_back(b.results.back());
+  b.results.back().bytes = 100000;
   b.results.back().arm = "pipeline";
   b.results.back().ratio_to_native = 0.7;
   b.results.back().launch_ratios.assign(6, 0.7);
