@@ -102,7 +102,10 @@ int element_operation::unpack(void* self, const std::byte* packed, std::int64_t 
 
 std::byte* call_buffers::staging(std::size_t which, std::int64_t bytes) {
   is_staged_ = true;
-  if (staging_[which].size() < std::size_t(bytes)) staging_[which].resize(std::size_t(bytes));
+  if (staging_[which].size() < std::size_t(bytes)) {
+    std::vector<std::byte>().swap(staging_[which]);  // not both at once
+    staging_[which].resize(std::size_t(bytes));
+  }
   return staging_[which].data();
 }
 
@@ -379,6 +382,10 @@ int call_buffers::finish_padded() {
     if (bytes < block.bytes()) block.count = bytes / block.layout.size;
     if (const int failure = unpack_block(from + sizeof bytes, block)) return failure;
   }
+  // Padding may multiply the bytes of a call, and many communicators may make one.
+  constexpr std::size_t most_kept_bytes = 1 << 20;
+  for (std::vector<std::byte>& copy : staging_)
+    if (copy.size() > most_kept_bytes) std::vector<std::byte>().swap(copy);
   return MPI_SUCCESS;
 }
 

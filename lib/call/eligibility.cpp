@@ -90,7 +90,8 @@ bool is_valid(const call& c, const call_side& side, part what, int num_ranks) {
   return are_valid(side, c.op == collective::all_to_allw, num_ranks);
 }
 
-// A null address where data should be. (Types with absolute addresses do not start at 0.)
+// A null address where data should be. (Absolute addresses are in types that do not start at 0, or
+// in displacements.)
 bool is_refused_as_null(const call_side& side, part what, int num_ranks) {
   if (what == part::none || side.memory) return false;
   const auto has_data_there = [](MPI_Datatype type) {
@@ -100,7 +101,9 @@ bool is_refused_as_null(const call_side& side, part what, int num_ranks) {
   };
   if (what == part::one || !side.counts) return side.count > 0 && has_data_there(side.type);
   for (int i = 0; i < num_ranks; ++i)
-    if (side.counts[i] > 0 && has_data_there(side.types ? side.types[i] : side.type)) return true;
+    if (side.counts[i] > 0 && !(side.displacements && side.displacements[i] != 0) &&
+        has_data_there(side.types ? side.types[i] : side.type))
+      return true;
   return false;
 }
 
@@ -156,7 +159,10 @@ bool is_refused(const call& c, int rank, int num_ranks) {
   call_side sent = c.send;  // a reduction's count and type are for both sides
   if (c.is_reduction()) sent = {.memory = c.send.memory, .count = 1, .type = c.receive.type};
   call_side received = c.receive;
-  if (c.is_reduction()) received.counts = {}, received.count = 1;
+  if (c.is_reduction()) {  // of blocks that differ, a rank's own may be empty
+    received.count = c.receive.counts ? c.receive.counts[rank] : 1;
+    received.counts = {};
+  }
   return is_refused_as_null(sent, sent_part(c, rank), num_ranks) ||
          is_refused_as_null(received, received_part(c, rank), num_ranks);
 }

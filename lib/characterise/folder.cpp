@@ -107,6 +107,19 @@ void folder::add(const launch_record& one) const {
   files::write_text(file_of_launch(number), files::to_json(results));
 }
 
+void folder::forget_failures() const {
+  const std::vector<launch_record> all = launches();
+  std::size_t kept = 0;
+  std::error_code problem;
+  for (std::size_t number = 1; number <= all.size() && !problem; ++number)
+    if (all[number - 1].failure.empty() && ++kept < number)
+      std::filesystem::rename(file_of_launch(number), file_of_launch(kept), problem);
+  for (std::size_t number = all.size(); number > kept && !problem; --number)
+    std::filesystem::remove(file_of_launch(number), problem);
+  if (problem)
+    throw error(path_ + ": launches that failed cannot be removed: " + problem.message());
+}
+
 std::optional<bench_results> bench_of(std::span<const launch_record> launches, int num_ranks) {
   std::vector<bench_results> all;
   for (const launch_record& one : launches)

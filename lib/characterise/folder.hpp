@@ -26,6 +26,8 @@ class folder {
   /// In the order in which they were added. Throws error that names the file.
   std::vector<launch_record> launches() const;
   void add(const launch_record& one) const;
+  /// Removes the launches that failed. Throws error.
+  void forget_failures() const;
 
  private:
   /// Counted from 1.

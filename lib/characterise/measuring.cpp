@@ -78,12 +78,13 @@ class machine {
     const auto* const library = libraries::find(samples.machine_id.mpi_library);
     question_.own_algorithms = library && library->no_rules.empty();
     if (question_.own_algorithms) question_.rules_take = rules_take(*library);
+    folder_.forget_failures();  // their cause may be gone
     std::vector<launch_record> launches = folder_.launches();
-    for (const launch_record& one : launches) check(one, samples);
+    for (const launch_record& one : launches) check(one, launches, samples);
     while (const auto next = next_launch(question_, launches)) {
       progress_(spent_s(launches) / question_.budget_s, title_of(*next));
       launches.push_back(run(*next, samples));
-      check(launches.back(), samples);
+      check(launches.back(), launches, samples);
       folder_.add(launches.back());
     }
     if (std::ranges::none_of(launches, &std::string::empty, &launch_record::failure))
@@ -135,11 +136,21 @@ class machine {
     return record;
   }
 
-  void check(const launch_record& one, const sample_set& samples) const {
+  void check(const launch_record& one, const std::vector<launch_record>& all,
+             const sample_set& samples) const {
     fingerprint here = one.results.machine_id;
     here.num_hosts = samples.machine_id.num_hosts;
     if (const std::string why = mismatch(samples.machine_id, here); !why.empty())
       throw error(folder_.path() + ": " + why + "; name another folder");
+    if (!one.failure.empty()) return;
+    const auto first = std::ranges::find_if(all, [&](const launch_record& other) {
+      return other.failure.empty() && other.request.num_ranks == one.request.num_ranks;
+    });
+    if (const int per_node = first->results.ranks_per_node; per_node != one.results.ranks_per_node)
+      throw error(folder_.path() + ": a launch of " + std::to_string(one.request.num_ranks) +
+                  " ranks had " + std::to_string(one.results.ranks_per_node) +
+                  " per node, an earlier launch " + std::to_string(per_node) +
+                  "; name another folder");
   }
 
   const folder& folder_;

@@ -79,6 +79,11 @@ std::filesystem::path this_program() { return std::filesystem::canonical("/proc/
 
 std::string preload_library(mpi_family family) {
   const auto path = libraries_of(family) / preload_name;
+  // The dynamic linker knows no way to quote them; Slurm separates variables by commas.
+  if (path.string().find_first_of(" :,") != std::string::npos)
+    throw error("the preload library's path '" + path.string() +
+                "' has a blank, a colon or a comma, which LD_PRELOAD cannot contain; install "
+                "railpass in another directory");
   if (std::filesystem::exists(path)) return path.string();
   throw error("no preload library for " + full_name(family) + " at '" + path.string() +
               "'; build railpass for that MPI and run `cmake --install BUILD --component preload "

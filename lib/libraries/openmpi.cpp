@@ -3,6 +3,7 @@
 // Open MPI's component tuned: https://docs.open-mpi.org, "Tuning collectives". Read in the sources
 // of 4.1.4, 5.0.9 and the main branch of August 2026.
 #include "lib/libraries/library.hpp"
+#include "railpass/base/printable.hpp"
 
 #include <algorithm>
 #include <array>
@@ -173,9 +174,9 @@ rules_file write(const rule_set& rules, std::string_view) {
         "this file has no rule. Compare both settings with your program.");
   }
   std::ostringstream text;
-  text << "# Rules of Open MPI's component tuned, by railpass export.\n# " << rules.mpi_library
-       << '\n';
-  for (const std::string& source : rules.sources) text << "# " << source << '\n';
+  text << "# Rules of Open MPI's component tuned, by railpass export.\n# "
+       << printable(rules.mpi_library) << '\n';
+  for (const std::string& source : rules.sources) text << "# " << printable(source) << '\n';
   text << "# Settings:\n";
   for (const std::string& setting : file.settings)
     text << "#   " << setting.substr(0, setting.find("{file}"))

@@ -39,6 +39,12 @@ libraries::rules_file rules_file_of(const libraries::rule_set& rules,
                                     const libraries::mpi_library& to, const std::string& path,
                                     const std::string& library) {
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+  // Calls without a rule take what the file says.
+  if (const std::string here = mark_of_mpi_library();
+      to.reads_file && library.empty() && here != rules.mpi_library)
+    throw error("measured with '" + rules.mpi_library +
+                "', but the MPI library of this railpass is '" + here +
+                "'; name the file of the former (libmpi.so) with --library");
   libraries::rules_file file = to.write(
       rules, to.reads_file
                  ? files::read_text(library.empty() ? file_of_mpi_library() : library, most_bytes)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/measure/own_algorithms.hpp"
 
+#include "lib/files/files.hpp"
 #include "lib/files/input.hpp"
 #include "lib/runtime/known_faults.hpp"
 #include "lib/runtime/settings_in_force.hpp"
 #include "railpass/base/error.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <limits>
@@ -78,6 +80,13 @@ std::string file_of_mpi_library() {
   if (!dladdr(reinterpret_cast<const void*>(&PMPI_Init), &self) || !self.dli_fname)
     throw error("the MPI library's file was not found");
   return self.dli_fname;
+}
+
+std::string mark_of_mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  PMPI_Get_library_version(text.data(), &length);
+  return files::this_machine(1, std::string(text.data(), std::size_t(length))).mpi_library;
 }
 
 tools_interface::tools_interface() {

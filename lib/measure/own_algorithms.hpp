@@ -20,6 +20,8 @@ namespace railpass::internal::measure {
 
 /// The path of the MPI library's file that this process uses.
 std::string file_of_mpi_library();
+/// The mark of the MPI library that this process uses, as fingerprint::mpi_library.
+std::string mark_of_mpi_library();
 
 /// MPI_T, initialised while it lives.
 class tools_interface {

@@ -72,10 +72,12 @@ constexpr auto Init = [](const auto& go_on, auto...) {
                   "RAILPASS_ALL_RANKS=on says that all ranks have railpass,",
                   rank);
     const hang_watch::wait in_mpi(rank, doing.data());
-    // All ranks have the same mark if its smallest value and its complement's still fit.
+    // All ranks have the same mark if its smallest value and its complement's still fit. Pins and
+    // fixed reductions come before a plan, so no communicator is left out of it.
+    const bool plan_is_first = values.use.empty() && !values.reproducible;
     const std::uint64_t excluded = mine->exclusions().mark();
-    bases::words_of_world words{values.first_call ? 1u : 0u, mine->plan_mark(), ~mine->plan_mark(),
-                                excluded, ~excluded};
+    bases::words_of_world words{values.first_call ? 1u : 0u, plan_is_first ? mine->plan_mark() : 0,
+                                plan_is_first ? ~mine->plan_mark() : 0, excluded, ~excluded};
     if (bases::of_process().make_for_world(values.enable, values.shared_memory, words)) {
       mine->share_knowledge();
       mine->share_exclusions(words[3] == ~words[4]);

@@ -7,6 +7,7 @@
 #include "lib/files/files.hpp"
 #include "lib/group/base.hpp"
 #include "lib/group/common_exclusions.hpp"
+#include "lib/rails/names.hpp"
 #include "lib/runtime/halt_watch.hpp"
 #include "lib/runtime/hang_watch.hpp"
 #include "lib/runtime/known_faults.hpp"
@@ -183,7 +184,8 @@ void process::read_plan(std::vector<std::string>& problems) {
         !why.empty())
       throw error(values_.plan + ": this plan is for another machine: " + why);
     plan_ = std::move(read);
-    plan_mark_ = text_hash().add(text).value();
+    // The same plan has other entries for other rails.
+    plan_mark_ = text_hash().add(text).add(rails_mark(values_.rails)).value();
   } catch (const error& problem) {
     problems.push_back("RAILPASS_PLAN: " + std::string(problem.what()) +
                        "; every call goes to the MPI library");

@@ -217,11 +217,12 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
   known.plan = nullptr;
   const algorithm& runs = *known.runs->base;
   known.is_ready = runs.is_native();
-  if (known.is_ready || runs.needs.longest_block) return;
+  if (known.is_ready) return;
   const node_order* const order = order_for(c, runs);
   try {
     known.plan = schedules_.find_or_build(runs, known.runs->values, shape_of(c, runs, order));
-    if (has_device_driver() || settings_.verify || c.message_bytes > short_message_bytes ||
+    if (runs.needs.longest_block || has_device_driver() || settings_.verify ||
+        c.message_bytes > short_message_bytes ||
         buffers_.prepare(c, caller(), *known.plan, first_of(c), order) != MPI_SUCCESS)
       return;
     if (std::optional<call_buffers::as_they_are> bound = buffers_.bound_directly()) {

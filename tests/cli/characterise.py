@@ -69,6 +69,23 @@ class Characterise(ProgramTest):
                       "Cliffs of the defaults", "Time against size on 2 ranks"):
             self.assertIn(words, text)
 
+    def test_what_a_second_run_does_with_other_launches(self):
+        self.run_railpass(*self.command())
+        name = "found/launches/" + self.launches()[0]
+        launch = json.loads(self.read(name[len("found/"):]))
+        environment = launch["environment"]
+        environment["notes"]["characterise/failure"] = "not enough slots"
+        for number in 1, 2, len(self.launches()) + 1:
+            self.write(f"found/launches/{number:04}.json", json.dumps(launch))
+        done = self.run_railpass(*self.command())
+        self.assertNotIn("two launches failed", done.stdout)
+        for file in self.launches():
+            self.assertNotIn("not enough slots", self.read("launches/" + file))
+        environment["notes"]["characterise/failure"] = ""
+        environment["ranks_per_node"] = 1
+        self.write(f"found/launches/{len(self.launches()) + 1:04}.json", json.dumps(launch))
+        self.check_refused(*self.command(), status=1, says=("1 per node, an earlier launch 2; name another folder",))
+
     def test_a_job_script_instead(self):
         script = self.path("job.sh")
         self.run_railpass("characterise", "-o", self.path("found"), "-n", "4,6", "--budget", "30min",

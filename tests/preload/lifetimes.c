@@ -161,6 +161,17 @@ static void null_types(void) {
   }
 }
 
+// Only rank 0 gets a part of the sum; the other ranks have no memory for theirs.
+static void empty_parts(void) {
+  enum { most = 16, length = 4 };
+  int counts[most] = {length}, in[length], out[length];
+  for (int i = 0; i < 60; ++i) {
+    for (int k = 0; k < length; ++k) in[k] = rank + i, out[k] = -1;
+    MPI_Reduce_scatter(in, rank == 0 ? out : NULL, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    wrong += rank == 0 && out[length - 1] != num_ranks * (num_ranks - 1) / 2 + num_ranks * i;
+  }
+}
+
 // MPICH rejects a receive buffer that equals the send buffer, but only on that rank: the program
 // may then repeat the call. Other libraries accept it, so nothing is repeated.
 static void aliases(void) {
@@ -198,6 +209,7 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "outstanding") == 0) with_others_under_way();
   if (strcmp(mode, "wrong_operation") == 0) wrong_operation();
   if (strcmp(mode, "null_types") == 0) null_types();
+  if (strcmp(mode, "empty_parts") == 0) empty_parts();
   if (strcmp(mode, "aliases") == 0) aliases();
   if (strcmp(mode, "self") != 0) report();
   MPI_Finalize();

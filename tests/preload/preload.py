@@ -377,6 +377,10 @@ class Preloaded(unittest.TestCase):
                          r"\Arailpass: the calls that plan \S*ring names took its arms, .*pays\.\n\Z")
         # Without word of all ranks, from the first agreement on.
         self.assertEqual(run(RAILPASS_PLAN=self.plan("ring", 3, "ring"))[1], [7, calls])
+        # A pin comes before a plan, also where the plan names no call of a communicator.
+        pinned = run(RAILPASS_PLAN=self.plan("part", 2, "ring"), RAILPASS_USE="all_reduce:ring", **all_ranks)
+        self.assertLess(pinned[1][0], calls)
+        self.assertEqual(pinned[2], "")
 
     def test_a_plan_that_not_all_ranks_can_follow(self):
         program = self.program("planned.c")
@@ -426,7 +430,7 @@ class Preloaded(unittest.TestCase):
     def test_lifetimes(self):
         program = self.program("lifetimes.c")
         for mode in ("atexit", "self", "free", "free_first", "outstanding", "wrong_operation",
-                     "null_types", "aliases"):
+                     "null_types", "empty_parts", "aliases"):
             for ranks in (2, 3):
                 with self.subTest(mode=mode, ranks=ranks):
                     plain = self.start(program, mode, ranks=ranks).stdout
