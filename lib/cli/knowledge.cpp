@@ -59,8 +59,13 @@ std::vector<std::pair<std::filesystem::path, store::store_contents>> everything(
     const store::locations& from) {
   std::vector<std::pair<std::filesystem::path, store::store_contents>> all;
   all.emplace_back(from.own, store::contents(from.own));
-  for (const std::filesystem::path& other : from.others)
-    all.emplace_back(other, store::contents(other));
+  for (const std::filesystem::path& other : from.others) {
+    try {
+      all.emplace_back(other, store::contents(other));
+    } catch (const error& why) {  // of another user
+      all.push_back({other, {.machines = {}, .problems = {why.what()}}});
+    }
+  }
   return all;
 }
 

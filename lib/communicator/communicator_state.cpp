@@ -201,25 +201,17 @@ bool communicator_state::is_left_out_of_plan(MPI_Comm comm) const {
          bases::is_one_world(comm);
 }
 
-bool communicator_state::is_in_one_world(MPI_Comm comm) {
-  try {
-    return bases::is_one_world(comm);
-  } catch (const std::bad_alloc&) {  // all ranks in one world reach the agreement
-    return true;
-  }
-}
-
 bool communicator_state::begins_at_once(const call& c) {
-  if (process_.begins_at_first_calls()) return true;
+  if (process_.begins_at_first_calls(c.comm)) return true;
   if (began_at_once_ || !process_.at_stake(num_ranks_).are_high(c.op, c.message_bytes))
     return false;
   began_at_once_ = true;
-  return is_in_one_world(c.comm);
+  return process::is_in_one_world(c.comm);
 }
 
 int communicator_state::ask_for_native(const call& c, bool& any_excludes) {
-  if (process_.begins_at_first_calls() || beginning_.has_calls()) return MPI_SUCCESS;
-  if (process_.shares_exclusions() && is_in_one_world(c.comm)) return MPI_SUCCESS;
+  if (process_.begins_at_first_calls(c.comm) || beginning_.has_calls()) return MPI_SUCCESS;
+  if (process_.shares_exclusions() && process::is_in_one_world(c.comm)) return MPI_SUCCESS;
   if (rank_ == 0) process_.know_quarantine();
   std::array<char, 160> doing{};
   std::snprintf(doing.data(), doing.size(),

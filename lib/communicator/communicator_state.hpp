@@ -100,8 +100,6 @@ class communicator_state final : public known_communicator {
   /// Whether the stakes of this call make the session at once: on all ranks, if their calls are
   /// equal. Only once; later agreements follow the usual rules.
   bool begins_at_once(const call& c);
-  /// Whether all ranks are in one MPI_COMM_WORLD.
-  static bool is_in_one_world(MPI_Comm comm);
   /// In the first call: whether the session must be made at once because some rank must not use the
   /// MPI library's own collectives. Collective, unless all ranks know that. Returns an MPI error
   /// code.

@@ -210,6 +210,14 @@ int process::on_finalize(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
+bool process::is_in_one_world(MPI_Comm comm) {
+  try {
+    return bases::is_one_world(comm);
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+}
+
 void process::end() {
   // From here on, all calls of this rank are native; other ranks follow when they come here. No
   // call in between needs ranks of both kinds.

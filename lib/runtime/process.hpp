@@ -135,7 +135,12 @@ class process {
   /// From now on, communicators agree in their first call. On all ranks before any call, or on no
   /// rank.
   void begin_at_first_calls() { begins_at_first_calls_ = true; }
-  bool begins_at_first_calls() const { return begins_at_first_calls_; }
+  /// Of a communicator within the world, in which all ranks have said so.
+  bool begins_at_first_calls(MPI_Comm comm) const {
+    return begins_at_first_calls_ && is_in_one_world(comm);
+  }
+  /// True without memory to find out: all ranks in one world reach the agreement.
+  static bool is_in_one_world(MPI_Comm comm);
 
   /// The plan that the setting names; null: none. Equal on all ranks with equal marks.
   const knowledge::plan* plan() const { return plan_ ? &*plan_ : nullptr; }

@@ -251,7 +251,7 @@ void neighbor_set::look(MPI_Comm comm) {
     return run_native(c);
   if (phase_ == phase::counting) {
     const process& owner = *process::get();
-    const bool at_once = owner.begins_at_first_calls();
+    const bool at_once = owner.begins_at_first_calls(c.comm);
     if (beginning_.count(0, false, owner.clock()) || at_once) {
       const bool pays = at_once || is_particular(all.values) || beginning_.pays(owner.clock()());
       if (const int failure = agree(c, all, pays)) return failure;

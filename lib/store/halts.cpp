@@ -2,6 +2,8 @@
 #include "lib/store/halts.hpp"
 
 #include "lib/files/files.hpp"
+#include "lib/files/halts_fields.hpp"
+#include "lib/files/input.hpp"
 #include "lib/store/folder.hpp"
 #include "lib/store/quarantine.hpp"
 #include "railpass/base/error.hpp"
@@ -72,16 +74,33 @@ void drop_if_corrupt(const fs::path& path, std::int64_t now_s, const error& prob
   fs::remove(path, ignored);
 }
 
+// A newer railpass reads its own records.
+bool is_newer(const std::string& text) {
+  const auto record = nlohmann::json::parse(text, nullptr, false);
+  if (!record.is_object()) return false;
+  const auto version = record.find("version");
+  return version != record.end() && version->is_number_integer() &&
+         version->get<std::int64_t>() > files::format_for<knowledge::halted_rank>.version;
+}
+
 std::vector<found_record> read_all(const std::vector<fs::path>& paths, std::int64_t now_s,
                                    std::vector<std::string>& said) {
   std::vector<found_record> all;
   for (const fs::path& path : paths) {
     const holding lock = lock_of(path);
+    std::string text;
     try {
-      const std::string text = files::read_text(path.string(), largest_bytes);
+      text = files::read_text(path.string(), largest_bytes);
+    } catch (const files::refused_error& problem) {
+      if (lock != holding::held) drop_if_corrupt(path, now_s, problem, said);
+      continue;
+    } catch (const error&) {  // it may be read later
+      continue;
+    }
+    try {
       all.push_back({path, lock, files::parse_halt(text, path.string())});
     } catch (const error& problem) {
-      if (lock != holding::held) drop_if_corrupt(path, now_s, problem, said);
+      if (lock != holding::held && !is_newer(text)) drop_if_corrupt(path, now_s, problem, said);
     }
   }
   return all;

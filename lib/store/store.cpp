@@ -400,8 +400,11 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
   report.files += done.size();
   const std::string after = database_of(result);
   if (done.empty() && !stored_generation) return;
-  if (before != after && (!write_new(database_file(folder, next), after) ||
-                          list(folder).generations.front() != next)) {
+  const auto is_latest = [&] {
+    const std::vector<std::uint64_t> now = list(folder).generations;
+    return !now.empty() && now.front() == next;
+  };
+  if (before != after && (!write_new(database_file(folder, next), after) || !is_latest())) {
     // Removes no file that was read, because the other process may have read less.
     report.problems.push_back(folder.string() +
                               ": another process joined the files of runs there at the same time");

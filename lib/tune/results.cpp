@@ -229,6 +229,10 @@ double report::shown(double score) const {
   return std::strtod(text, nullptr);
 }
 
+bool one_failed(const std::vector<outcome>& launches) {
+  return std::ranges::any_of(launches, [](const outcome& o) { return !o.ok(); });
+}
+
 std::optional<double> report::default_value() const {
   std::vector<double> scores;
   for (const outcome& o : found.defaults) {
@@ -243,7 +247,8 @@ std::optional<double> report::default_value() const {
 }
 
 std::optional<combination> report::recommended() const {
-  return found.cost_ratio && found.cost_ratio->high >= 1 ? std::nullopt : found.recommended;
+  if (found.cost_ratio) return found.cost_ratio->high < 1 ? found.recommended : std::nullopt;
+  return one_failed(found.defaults) && !one_failed(found.checks) ? found.recommended : std::nullopt;
 }
 
 std::optional<likely_ratio> report::ratio_to_default() const {
@@ -256,7 +261,10 @@ std::optional<likely_ratio> report::ratio_to_default() const {
 std::string report::finding() const {
   if (!found.recommended) return "No launch gave a value.";
   const auto ratio = ratio_to_default();
-  if (!ratio) return "The default gave no value to compare with.";
+  if (!ratio && one_failed(found.checks))
+    return "A launch of the best combination failed in the comparison with the default.";
+  if (!ratio && one_failed(found.defaults)) return "The default gave no value to compare with.";
+  if (!ratio) return "The time was over before the best combination was compared with the default.";
   const std::string takes = ratio_words(ratio->value, found.measured.goals());
   if (!noise_known())
     return "The best combination " + takes +

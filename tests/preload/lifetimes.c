@@ -172,6 +172,23 @@ static void empty_parts(void) {
   }
 }
 
+// Ranks without neighbours may leave out all tables.
+static void isolated(void) {
+  MPI_Comm graph = MPI_COMM_NULL;
+  const int degree = rank < 2, other = 1 - rank;
+  const int* const table = degree ? (const int[]){0, 1} : NULL;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, &other, MPI_UNWEIGHTED, degree, &other,
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  for (int i = 0; i < 60; ++i) {
+    int const sent = rank + 10 * i;
+    int got = -1;
+    MPI_Neighbor_alltoallv(&sent, degree ? table + 1 : NULL, table, MPI_INT, &got,
+                           degree ? table + 1 : NULL, table, MPI_INT, graph);
+    wrong += got != (degree ? other + 10 * i : -1);
+  }
+  MPI_Comm_free(&graph);
+}
+
 // MPICH rejects a receive buffer that equals the send buffer, but only on that rank: the program
 // may then repeat the call. Other libraries accept it, so nothing is repeated.
 static void aliases(void) {
@@ -210,6 +227,7 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "wrong_operation") == 0) wrong_operation();
   if (strcmp(mode, "null_types") == 0) null_types();
   if (strcmp(mode, "empty_parts") == 0) empty_parts();
+  if (strcmp(mode, "isolated") == 0) isolated();
   if (strcmp(mode, "aliases") == 0) aliases();
   if (strcmp(mode, "self") != 0) report();
   MPI_Finalize();

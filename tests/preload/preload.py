@@ -430,7 +430,7 @@ class Preloaded(unittest.TestCase):
     def test_lifetimes(self):
         program = self.program("lifetimes.c")
         for mode in ("atexit", "self", "free", "free_first", "outstanding", "wrong_operation",
-                     "null_types", "empty_parts", "aliases"):
+                     "null_types", "empty_parts", "isolated", "aliases"):
             for ranks in (2, 3):
                 with self.subTest(mode=mode, ranks=ranks):
                     plain = self.start(program, mode, ranks=ranks).stdout

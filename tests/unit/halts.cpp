@@ -302,6 +302,17 @@ TEST_CASE("corrupt records blame nobody, and are removed once they are old") {
   CHECK(s.num_records() == 0);
 }
 
+TEST_CASE("records of a newer railpass stay, however old") {
+  const left_store s;
+  s.leave(hung_run());
+  std::string newer = files::read_text(s.path_of("2").string());
+  newer.replace(newer.find("\"version\": 1"), 12, "\"version\": 9");
+  write_anew(s.path_of("2"), newer);
+  store::judge_halts(s.own, "n0", std::int64_t{1} << 40);
+  CHECK(s.num_records() == 1);
+  CHECK(files::read_text(s.path_of("2").string()) == newer);
+}
+
 TEST_CASE("native is never used less because of a user's record") {
   const left_store s;
   std::vector<halted_rank> run = hung_run();

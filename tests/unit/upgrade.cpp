@@ -76,6 +76,17 @@ TEST_CASE("Calls that take longer since an upgrade are named with an interval") 
         "railpass knowledge compare");
 }
 
+TEST_CASE("A run counts once, however many communicators make its calls") {
+  std::vector<stored_run> runs;
+  for (int number = 0; number < 4; ++number)
+    runs.push_back(run_of(number, number < 2 ? old_mpi : new_mpi,
+                          {native_of(1e-5, 1100), native_of(1.1e-5, 1500)}));
+  const auto all = upgrades_of(runs);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].cells.empty());
+  CHECK(all[0].too_few == 1);
+}
+
 TEST_CASE("The variance between runs decides, not the number of calls") {
   const auto all = upgrades_of(runs_of({1.0e-5, 1.6e-5, 0.7e-5}, {1.5e-5, 0.9e-5, 2.2e-5}));
   REQUIRE(all.size() == 1);

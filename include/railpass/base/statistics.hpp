@@ -96,12 +96,12 @@ inline median_bounds bounds_of_median(std::span<const double> sample, double con
   const std::size_t n = sorted.size();
   // The k least values are left out on either side. The median is below all but k of n values with
   // the probability that at most k of n coins show heads.
-  double tail = std::pow(0.5, double(n)), term = tail;
+  double log_term = double(n) * std::log(0.5), tail = std::exp(log_term);
   std::size_t left_out = 0;
   while (2 * (left_out + 1) < n) {
-    term *= double(n - left_out) / double(left_out + 1);
-    if (1 - 2 * (tail + term) < confidence) break;
-    tail += term;
+    log_term += std::log(double(n - left_out) / double(left_out + 1));
+    if (1 - 2 * (tail + std::exp(log_term)) < confidence) break;
+    tail += std::exp(log_term);
     ++left_out;
   }
   return {{sorted[left_out], sorted[n - 1 - left_out]}, 1 - 2 * tail};

@@ -21,6 +21,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
@@ -165,17 +166,22 @@ inline std::vector<upgrade> upgrades_of(std::span<const stored_run> runs) {
       if (!is_now && surroundings_of(*r) != u.before) continue;
       ++(is_now ? u.runs_now : u.runs_before);
       if (is_now && u.since.empty()) u.since = r->ended_at;
+      // A run may have several contexts of a cell.
+      std::map<cell_key, std::vector<double>> of_run;
       for (const experience& e : r->contexts) {
         const auto add = [&](bool is_native, const arm_experience& a) {
-          auto& sides = cells[{e.of.collective, e.of.operation, e.of.num_ranks, e.of.ranks_per_node,
-                               e.of.kind, select::size_class_of(e.of.bytes), is_native}];
-          (is_now ? sides.second : sides.first).push_back(std::log(a.times.quantiles.median_s));
+          of_run[{e.of.collective, e.of.operation, e.of.num_ranks, e.of.ranks_per_node, e.of.kind,
+                  select::size_class_of(e.of.bytes), is_native}]
+              .push_back(std::log(a.times.quantiles.median_s));
         };
         for (const arm_experience& a : e.arms)
           if (a.arm == "native") add(true, a);
         const arm_experience* const most = detail::most_used(e);
         if (most && most->arm != "native") add(false, *most);
       }
+      for (const auto& [cell, logs] : of_run)
+        (is_now ? cells[cell].second : cells[cell].first)
+            .push_back(std::accumulate(logs.begin(), logs.end(), 0.0) / double(logs.size()));
     }
     std::vector<detail::tested_change> tested;
     for (const auto& [cell, sides] : cells) {
