@@ -53,6 +53,10 @@ std::string ratio_words(double ratio, const std::vector<goal>& goals) {
 
 std::vector<double> last_weights(std::size_t goals) { return weightings(goals).back(); }
 
+bool one_failed(const std::vector<outcome>& launches) {
+  return std::ranges::any_of(launches, [](const outcome& o) { return !o.ok(); });
+}
+
 }  // namespace
 
 std::vector<tie_group> tie_groups(const table& measured, std::span<const double> weights,
@@ -229,10 +233,6 @@ double report::shown(double score) const {
   return std::strtod(text, nullptr);
 }
 
-bool one_failed(const std::vector<outcome>& launches) {
-  return std::ranges::any_of(launches, [](const outcome& o) { return !o.ok(); });
-}
-
 std::optional<double> report::default_value() const {
   std::vector<double> scores;
   for (const outcome& o : found.defaults) {
@@ -264,7 +264,7 @@ std::string report::finding() const {
   if (!ratio && one_failed(found.checks))
     return "A launch of the best combination failed in the comparison with the default.";
   if (!ratio && one_failed(found.defaults)) return "The default gave no value to compare with.";
-  if (!ratio) return "The time was over before the best combination was compared with the default.";
+  if (!ratio) return "The best combination was not compared with the default.";
   const std::string takes = ratio_words(ratio->value, found.measured.goals());
   if (!noise_known())
     return "The best combination " + takes +

@@ -59,8 +59,8 @@ struct report {
   double shown(double score) const;
   /// The typical value of launches with the command's defaults; nothing if a launch failed.
   std::optional<double> default_value() const;
-  /// The best combination. Nothing if it was launched alternately with the defaults and not shown
-  /// to be better.
+  /// The best combination, if launches alternately with the defaults have shown that it is better,
+  /// or if the defaults failed there.
   std::optional<combination> recommended() const;
   /// The recommended combination's value relative to the defaults; for two goals, of their costs.
   std::optional<likely_ratio> ratio_to_default() const;

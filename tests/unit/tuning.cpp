@@ -202,6 +202,23 @@ TEST_CASE("equal combinations end the search early") {
   CHECK(found.winners.size() >= 20);
 }
 
+TEST_CASE("nothing is recommended that fails beside the defaults, or was not compared") {
+  const world w = broadcast(0.02);
+  const tuning_plan plan;
+  tuning found = tune_world(w, plan).found;
+  const auto shown = [&] { return report(w.where, plan, "command", "env", found); };
+  CHECK(shown().recommended());
+  found.cost_ratio.reset();
+  CHECK_FALSE(shown().recommended());
+  CHECK(shown().finding() == "The best combination was not compared with the default.");
+  found.checks.push_back({.values = {}, .failure = "killed"});
+  CHECK_FALSE(shown().recommended());
+  CHECK(shown().finding().find("failed") != std::string::npos);
+  found.checks.clear();
+  found.defaults = {{.values = {}, .failure = "killed"}};
+  CHECK(shown().recommended());
+}
+
 TEST_CASE("where all is alike but for noise, nothing is recommended and nothing matters") {
   int recommended = 0, mattering = 0;
   for (unsigned seed = 1; seed <= 5; ++seed) {
