@@ -365,6 +365,13 @@ knowledge::run_record process::learnt() {
 void process::say_summary() {
   const own_float_environment own;
   try {
+    if (plan_ && !plan_followed_) {
+      std::fprintf(stderr,
+                   "railpass: no communicator of rank 0 followed plan %s; all calls were "
+                   "native\n",
+                   values_.plan.c_str());
+      return;
+    }
     if (plan_) {
       std::fprintf(stderr,
                    "railpass: the calls that plan %s names took its arms, all others were native; "

@@ -151,6 +151,8 @@ class process {
     begin_at_first_calls();
   }
   bool all_follow_plan() const { return all_follow_plan_; }
+  /// A communicator of this rank follows the plan.
+  void note_plan_followed() { plan_followed_ = true; }
 
   /// A bit for each collective whose arm, named by `use`, has run.
   void note_pins_run(std::uint32_t collectives) { pins_run_ |= collectives; }
@@ -260,6 +262,7 @@ class process {
   host_ledger ledger_;
   std::vector<select::host_statistics> hosts_;  // rank 0 of MPI_COMM_WORLD, at the end
   std::atomic<std::uint32_t> pins_run_{0};
+  std::atomic<bool> plan_followed_{false};
   bool shares_exclusions_ = false, begins_at_first_calls_ = false;
   std::optional<knowledge::plan> plan_;
   std::uint64_t plan_mark_ = 0;  // of its text; 0: no plan

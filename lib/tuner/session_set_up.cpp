@@ -62,7 +62,10 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     made->joint_.keep_ledger(owner.ledger());
   std::string_view rails;
   if (made->over_rails_) rails = made->over_rails_->rail.names();
-  if (made->plan_) made->follow_plan();
+  if (made->plan_) {
+    made->follow_plan();
+    owner.note_plan_followed();
+  }
   made->watched_.join(b.agreed.name_of_communicator());
   made->joint_.know_machine({nodes.num_nodes, nodes.most_ranks}, rails, passed_s);
   return {std::move(made)};

@@ -391,9 +391,11 @@ class Preloaded(unittest.TestCase):
                 done = self.start(
                     "sh", "-c", '[ "${PMIX_RANK:-${PMI_RANK:-0}}" = 0 ] && RAILPASS_PLAN=$1 || '
                     'RAILPASS_PLAN=$2; export RAILPASS_PLAN; shift 2; exec "$@"', "sh", *paths, program, "40",
-                    preload=(PRELOAD,), RAILPASS_ALL_RANKS=known)
+                    preload=(PRELOAD,), RAILPASS_ALL_RANKS=known, RAILPASS_SUMMARY="on")
                 native = [int(n) for n in done.stdout.split()[2:]]
                 self.assertEqual(native, [40, 40], paths)
+                if paths[0] == good:
+                    self.assertRegex(done.stderr, "railpass: no communicator of rank 0 followed plan .*good; all calls")
                 if paths[0] == alien:
                     self.assertRegex(done.stderr, "railpass: RAILPASS_PLAN: .*alien: this plan is for "
                                      "another machine: made on a machine with the CPU 'an abacus', .*; "
