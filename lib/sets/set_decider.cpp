@@ -227,15 +227,17 @@ context_start set_decider::start_of(const set_context& c) const {
   const std::string policy = c.pinned >= 0       ? "fixed"
                              : !c.policy.empty() ? c.policy
                                                  : settings_.policy;
-  context_start start{
-      .calls = {.of = {.collective = set.name, .operation = kind.text()},
-                .kind = kind,
-                .policy = policy,
-                .baseline = set.versions.front().name,
-                .name_of = [&set](int v) { return set.versions[std::size_t(v)].name; }},
-      .policy = policy,
-      .priors = [&c](double) { return priors_of(c); },
-      .distance = c.distance};
+  // One after the other: GCC 12 frees parts of a nested initializer twice if memory runs out.
+  context_start start;
+  start.calls.of.collective = set.name;
+  start.calls.of.operation = kind.text();
+  start.calls.kind = kind;
+  start.calls.policy = policy;
+  start.calls.baseline = set.versions.front().name;
+  start.calls.name_of = [&set](int v) { return set.versions[std::size_t(v)].name; };
+  start.policy = policy;
+  start.priors = [&c](double) { return priors_of(c); };
+  start.distance = c.distance;
   if (c.pinned >= 0) start.fixed_arm = c.pinned;
   return start;
 }

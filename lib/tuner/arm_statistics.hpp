@@ -46,7 +46,9 @@ void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
   const std::vector<select::arm_record> records = steps.records(context);
   select::all_meetings::pooled_spread of_context;
   for (const select::arm_record& r : records) of_context.add(r.meetings);
-  const std::vector<double> probabilities = policy->probabilities();
+  // A policy that has replaced one in the last merge has made no plan.
+  std::vector<double> probabilities = policy->probabilities();
+  probabilities.resize(policy->arms().size());
   std::size_t index = 0;
   for (const select::arm_prior& prior : policy->arms()) {
     select::arm_statistics a{.arm = name_of(prior.arm), .probability = probabilities[index++]};
