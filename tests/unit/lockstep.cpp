@@ -4,6 +4,7 @@
 // same arms, and detect calls that differ.
 #include "railpass/select/lockstep/lockstep.hpp"
 
+#include "lib/tuner/arm_statistics.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
@@ -269,6 +270,43 @@ TEST_CASE("the last call does not count if its time ends with a next call") {
     for (const arm_record& r : leader.records(0)) samples += r.sums.samples;
     CHECK(samples == (awaits ? 0 : 1));
   }
+}
+
+namespace {
+
+/// Forgets its plan when it learns, as a policy that replaces another one does.
+class replaced final : public policy {
+ public:
+  void learn(const arm_book&) override { probability_.clear(); }
+  epoch_plan plan(const planning_input&) override {
+    probability_.assign(priors_.size(), 0.5);
+    return {.incumbent = 0, .length = 16};
+  }
+  std::span<const arm_prior> arms() const override { return priors_; }
+  std::vector<double> probabilities() const override { return probability_; }
+  std::optional<time_estimate> posterior(int) const override { return std::nullopt; }
+  std::string reason() const override { return "none"; }
+
+ private:
+  std::vector<arm_prior> priors_ = some_arms(3);
+  std::vector<double> probability_;
+};
+
+}  // namespace
+
+TEST_CASE("statistics are complete although the last merge has replaced the policy") {
+  lockstep leader({});
+  leader.begin_call();
+  const context_key key = key_of(collective::broadcast, 3);
+  const int context = leader.next_call(key).context;
+  leader.adopt(context, leader.lead(context, std::make_unique<replaced>()));
+  leader.record(leader.next_call(key), 1e-4);
+  leader.conclude_alone();
+  context_statistics told;
+  internal::add_arms(
+      leader, 0, [](int arm) { return std::to_string(arm); }, told);
+  REQUIRE(told.arms.size() == some_arms(3).size());
+  for (const arm_statistics& arm : told.arms) CHECK(arm.probability == 0);
 }
 
 TEST_CASE("all ranks check the same calls: an early call of each arm, and a share of all calls") {
