@@ -36,8 +36,8 @@ class folder {
   std::string path_;
 };
 
-/// The results of all successful launches on so many ranks, as of one bench over several launches.
-/// Empty without such launches.
+/// Joins the results of all successful launches on `num_ranks` ranks, as one bench over several
+/// launches. Empty without such launches.
 std::optional<bench_results> bench_of(std::span<const launch_record> launches, int num_ranks);
 
 }  // namespace railpass::internal::characterise

@@ -200,9 +200,10 @@ void add(const question& q, curve& to, const launch_record& record) {
     for (const bench_result& r : record.results.results) {
       if (r.collective != name || r.bytes != bytes || !r.ratio_to_native) continue;
       arm_times& times = c.arms[r.arm];
+      if (times.ratios.empty())
+        times.is_for_rules = is_own_algorithm(r.arm) && q.rules_take(to.op, r.arm, record.results);
       times.medians_s.push_back(r.median_s);
       times.ratios.push_back(*r.ratio_to_native);
-      times.is_for_rules = is_own_algorithm(r.arm) && q.rules_take(to.op, r.arm, record.results);
     }
   }
   // Contests change no contender, so that each contender gets all contests.

@@ -35,8 +35,8 @@ inline constexpr std::array<std::int64_t, 7> coarse_sizes{8,     100,    1024,  
                                                           65536, 500000, 4194304};
 
 /// A cell is a collective at a size on a number of ranks. The first two launches of a coarse cell
-/// screen the MPI library's own algorithms and the arms of railpass. The fastest of these arms,
-/// and of those that rules may take, are the contenders. A cell where a contender may be faster
+/// screen the MPI library's own algorithms and the arms of railpass. The contenders are the fastest
+/// of these arms, and the fastest arms that rules may take. A cell where a contender may be faster
 /// than native gets `deciding_launches` of the contenders, the number that rules need
 /// (libraries::least_confidence). Other cells get `first_launches`.
 inline constexpr int deciding_launches = 6, first_launches = 2;
@@ -62,7 +62,7 @@ struct launch_record {
   bench_results results{};  ///< of this launch alone
 };
 
-/// Estimates the time of a launch from earlier launches on as many ranks.
+/// Estimates the time of a launch from earlier launches on the same number of ranks.
 double estimated_s(const launch_request& next, std::span<const launch_record> so_far);
 
 /// The next launch; nothing if the time is over or if no launch would change a decision. First all

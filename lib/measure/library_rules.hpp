@@ -11,8 +11,8 @@
 
 namespace railpass::internal::measure {
 
-/// What no rule for `to` may rest on, known faults included. `commutative`: see
-/// libraries::mpi_library::why_not. `to` must live as long as the filter.
+/// Returns why a rule for `to` may not rest on an algorithm, known faults included. `commutative`:
+/// see libraries::mpi_library::why_not. `to` must live as long as the filter.
 libraries::rule_filter filter_of_rules(const libraries::mpi_library& to, bool commutative);
 
 /// libraries::rules_from() for `to`. Throws error, too, if a file was measured with another MPI

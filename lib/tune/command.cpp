@@ -237,10 +237,10 @@ void note_signal(int number) { last_signal = number; }
 
 const volatile std::sig_atomic_t* watch_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction action {
-    }, before{};
-    ::sigaction(number, nullptr, &before);
-    if (before.sa_handler == SIG_IGN) continue;  // by nohup, for example
+    struct sigaction action {};
+    ::sigaction(number, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;  // by nohup, for example
+    action = {};
     action.sa_handler = note_signal;
     ::sigaction(number, &action, nullptr);
   }

@@ -236,7 +236,7 @@ bool joint_lockstep::conclude() {
     return true;
   }
   if (!merges_) return true;
-  keep_on();
+  if (lane_) hear();  // not keep_on(): rails of ranks that have concluded say farewell
   if (failure_) return true;
   {
     const std::unique_lock lock = guard();

@@ -4,9 +4,9 @@
 // from the runs before and after. The unit is the run: calls within a run share what a run is
 // lucky or unlucky with.
 //
-// Intervals: Welch, Biometrika 1947 (doi:10.1093/biomet/34.1-2.28). Of the changes named, at most 5
-// % are expected to be none: Benjamini, Hochberg, Journal of the Royal Statistical Society B 1995
-// (doi:10.1111/j.2517-6161.1995.tb02031.x).
+// Intervals: Welch, Biometrika 1947 (doi:10.1093/biomet/34.1-2.28). At most 5 % of the named
+// changes are expected to be false: Benjamini, Hochberg, Journal of the Royal Statistical Society B
+// 1995 (doi:10.1111/j.2517-6161.1995.tb02031.x).
 #pragma once
 
 #include "railpass/base/student.hpp"
@@ -30,7 +30,7 @@
 
 namespace railpass::knowledge {
 
-/// What an upgrade changes. Empty: unknown.
+/// The marks of a machine that an upgrade changes. An empty mark is unknown.
 struct surroundings {
   std::string mpi_library{}, kernel{}, drivers{};
   friend auto operator<=>(const surroundings&, const surroundings&) = default;
