@@ -107,7 +107,8 @@ std::vector<row> rows_of(collective op, const std::vector<rule>& rules) {
 }
 
 // Bench forces these algorithms with Open MPI's default fan-out (coll_tuned_init_chain_fanout,
-// coll_tuned_init_tree_fanout); in a rule, 0 stands for another one. All other algorithms have no fan-out.
+// coll_tuned_init_tree_fanout); in a rule, 0 stands for another one. All other algorithms have no
+// fan-out.
 int fan_out_of(const own_algorithm& algorithm) {
   constexpr int by_default = 4;
   return algorithm.name == "chain" || algorithm.name == "bruck-k-fanout" ? by_default : 0;
