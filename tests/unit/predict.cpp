@@ -72,6 +72,34 @@ TEST_CASE("corrections and measured native times enter") {
   CHECK(predict_arms(p, eight).front().what.base->is_native());
 }
 
+TEST_CASE("native is known at measured sizes, between them, and near them") {
+  profile p = cluster_profile();
+  const auto measure = [&](std::int64_t bytes, double seconds) {
+    p.measured.push_back({"broadcast", "native", 8, 1, bytes, seconds});
+  };
+  const auto native_s = [&](std::int64_t bytes) {
+    prediction_query q = eight;
+    q.bytes = bytes;
+    for (const arm_prediction& a : predict_arms(p, q))
+      if (a.what.base->is_native()) return a.seconds;
+    return std::optional<double>();
+  };
+  CHECK_FALSE(native_s(64));
+  measure(8, 1e-4);
+  measure(64, 3e-4);
+  CHECK(native_s(8) == Approx(1e-4));
+  CHECK(native_s(24).value_or(0) > 1e-4);
+  CHECK(native_s(24).value_or(1) < 3e-4);
+  CHECK(native_s(128).value_or(0) > 3e-4);
+  CHECK(native_s(4).value_or(1) < 1e-4);
+  // Ten octaves beyond 64 bytes, the native time at 64 bytes says nothing. Native then counts as
+  // unmeasured, and is called once before the arm of the best prediction.
+  CHECK_FALSE(native_s(65536));
+  CHECK_FALSE(native_s(1));
+  measure(1 << 20, 1e-1);
+  CHECK(native_s(65536));
+}
+
 TEST_CASE("a correction is trusted less the further away the sizes are that it comes from") {
   profile p = cluster_profile();
   const arm binomial = parse_arm(collective::broadcast, "binomial");

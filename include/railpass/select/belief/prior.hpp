@@ -65,10 +65,13 @@ namespace detail {
 inline constexpr double fitted_spread = 0.35, generic_spread = 0.6, least_spread = 0.08;
 /// The least spread for a size between two measured sizes.
 inline constexpr double table_spread = 0.2, table_spread_per_octave = 0.25;
+/// The native time at a size further away from all measured sizes is unknown, because the library
+/// may change its algorithm on the way.
+inline constexpr double octaves_beyond_table = 2;
 
-/// The native arm's time from the profile's table, interpolated linearly in logarithms. Beyond the
-/// measured sizes the time is held, with a spread that grows by octaves. Only rows of the same
-/// number of ranks count.
+/// The native arm's time from the profile's table, interpolated linearly in logarithms. Near the
+/// smallest and the largest measured size, the time is extrapolated, with a spread that grows by
+/// octaves. Only rows of the same number of ranks count.
 inline std::optional<time_estimate> native_from_table(const prior_query& q) {
   if (!q.knowledge) return std::nullopt;
   const collective_time *below = nullptr, *above = nullptr;
@@ -86,8 +89,8 @@ inline std::optional<time_estimate> native_from_table(const prior_query& q) {
   };
   if (!below || !above || below->bytes == above->bytes) {
     const collective_time& only = below ? *below : *above;
-    // Beyond the table time grows at most with the size, and at least not at all: the middle
-    // counts.
+    if (octaves(only) > octaves_beyond_table) return std::nullopt;
+    // The time grows at most with the size, and at least not at all: the middle counts.
     return time_estimate{only.median_s * std::sqrt(bytes / double(only.bytes)),
                          table_spread + table_spread_per_octave * octaves(only)};
   }
