@@ -256,10 +256,11 @@ void tuned_contexts::add_contexts_like(const knowledge::problem& of,
   }
 }
 
-// Programs have hundreds of contexts of a few calls: of these nothing is put together.
+// Programs have hundreds of contexts of a few calls: of these nothing is put together. A context
+// that has waited until now must not recall its own calls of native.
 bool tuned_contexts::is_worth_telling(int i) const {
   const select::policy* const policy = steps().policy_of(i);
-  if (!policy) return false;
+  if (!policy || policy->arms().size() < 2) return false;
   const auto taken = policy->posterior(steps().incumbent(i));
   const auto calls = steps().calls(i);
   return is_worth_keeping(calls, taken ? double(calls) * taken->mean_s : 0);

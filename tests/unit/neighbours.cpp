@@ -87,6 +87,21 @@ TEST_CASE("a machine that is slower altogether changes no order, of untried arms
   CHECK(here[5].spread == before[5].spread);
 }
 
+TEST_CASE("native's table and the model do not correct each other") {
+  auto there = some_priors(-8);
+  there[0] = {.arm = 0, .log_seconds = -8, .spread = 0.2, .family = 0, .native = true};
+  auto here = there;
+  for (arm_prior& p : here) p.log_seconds += 1;
+  const auto before = here;
+  // The model's predictions are three times too short, and the table is right.
+  std::map<int, double> seconds{{0, std::exp(there[0].log_seconds)}};
+  for (const int arm : {1, 2, 3}) seconds[arm] = 3 * std::exp(there[std::size_t(arm)].log_seconds);
+  const auto learnt = taught(there, seconds, 12);
+  correct_by_neighbour(here, of(*learnt.its), there, 1);
+  CHECK(here[0].log_seconds == Approx(before[0].log_seconds).margin(0.05));
+  CHECK(here[4].log_seconds - before[4].log_seconds == Approx(std::log(3)).margin(0.25));
+}
+
 TEST_CASE("nothing learnt, nothing corrected") {
   const auto there = some_priors(-8);
   const auto ignorant = make_policy("pass", {.priors = there});

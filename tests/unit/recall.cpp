@@ -262,6 +262,23 @@ TEST_CASE("knowledge that is contradicted is set aside") {
   CHECK(std::ranges::none_of(p->arms(), &select::arm_prior::remembered));
 }
 
+TEST_CASE("native's known time grows with the size as the predictions of the arms do") {
+  const context c;
+  const experience known = known_of(c.times({{"native", 2e-4}}, 1e-4));
+  // The known problem is a little smaller, and of the same class of sizes.
+  std::vector<select::arm_prior> there = c.plain;
+  for (select::arm_prior& p : there) p.log_seconds -= std::log(1.8);
+  std::vector<select::arm_prior> priors = c.plain;
+  correct_by_experience(
+      priors, [&](int arm) { return name_of(c.arms[std::size_t(arm)]); }, known, there, 0);
+  const select::arm_prior same = c.prior_of(c.with(known), "native"),
+                          native = c.prior_of(priors, "native");
+  CHECK(std::exp(same.log_seconds) == Approx(2e-4).epsilon(0.02));
+  CHECK(native.log_seconds == Approx(same.log_seconds + std::log(1.8)));
+  CHECK(native.spread > same.spread);
+  CHECK(native.spread < 0.3);
+}
+
 TEST_CASE("versions of a set begin with what they took before") {
   const std::vector<std::string> names{"first", "second", "third"};
   std::vector<select::arm_prior> priors =

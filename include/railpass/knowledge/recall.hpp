@@ -71,9 +71,11 @@ inline std::optional<experience> closest(std::span<const experience> all, const 
 
 /// Gives arms without a model the times that they had for the same problem in earlier runs.
 /// @param name_of returns an arm's name for its number
+/// @param growth ln of the time of this problem's size over the time of the known size
 template <class NameOf>
 void remember_times(std::span<select::arm_prior> priors, const experience& known,
-                    const NameOf& name_of, double days_ago = 0) {
+                    const NameOf& name_of, double days_ago = 0, double growth = 0) {
+  constexpr double doubt = 0.25;  // of the growth
   for (select::arm_prior& p : priors) {
     const auto a = std::ranges::find(known.arms, name_of(p.arm), &arm_experience::arm);
     if (a == known.arms.end()) continue;
@@ -82,13 +84,30 @@ void remember_times(std::span<select::arm_prior> priors, const experience& known
     if (!p.measured_only) continue;
     const select::time_estimate told = told_by(*a, days_ago);
     p.measured_only = false;
-    p.spread = told.spread;
-    p.log_seconds = told.log_seconds();
+    p.spread = std::hypot(told.spread, doubt * growth);
+    p.log_seconds = told.log_seconds() + growth;
   }
 }
 
+namespace detail {
+
+/// The median over the arms of ln of the predicted time over the prediction for another size.
+inline double growth_of(std::span<const select::arm_prior> priors,
+                        std::span<const select::arm_prior> predicted_there) {
+  std::vector<double> growth;
+  for (const select::arm_prior& p : priors) {
+    const auto there = std::ranges::find(predicted_there, p.arm, &select::arm_prior::arm);
+    if (!p.measured_only && there != predicted_there.end() && !there->measured_only)
+      growth.push_back(p.log_seconds - there->log_seconds);
+  }
+  return growth.empty() ? 0 : median(growth);
+}
+
+}  // namespace detail
+
 /// Corrects the priors of arms with the knowledge of a similar problem. Native, which no model
-/// predicts, gets its known time if the problem is the same.
+/// predicts, gets its known time if the problem is less than an octave away; the time grows with
+/// the size as the predictions of other arms do.
 /// @param name_of returns an arm's name for its number
 /// @param known knowledge of a problem `octaves` away, `days_ago` days old
 /// @param predicted_there predictions for that problem; equal to the priors if it is the same
@@ -98,6 +117,7 @@ void correct_by_experience(std::span<select::arm_prior> priors, const NameOf& na
                            const experience& known,
                            std::span<const select::arm_prior> predicted_there, double octaves,
                            double days_ago = 0) {
+  const double growth = detail::growth_of(priors, predicted_there);
   select::correct_by_neighbour(
       priors,
       [&](int arm) -> std::optional<select::time_estimate> {
@@ -105,7 +125,7 @@ void correct_by_experience(std::span<select::arm_prior> priors, const NameOf& na
         return a == known.arms.end() ? std::nullopt : std::optional(told_by(*a, days_ago));
       },
       predicted_there, octaves);
-  if (octaves < 1) remember_times(priors, known, name_of, days_ago);
+  if (octaves < 1) remember_times(priors, known, name_of, days_ago, growth);
 }
 
 }  // namespace railpass::knowledge

@@ -43,16 +43,17 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
     const std::optional<time_estimate> thinks = known_there(priors[i].arm);
     if (!thinks || !(thinks->mean_s > 0) || thinks->spread >= 0.9 * there->spread) continue;
     known[i] = {thinks->log_seconds() - there->log_seconds, thinks->spread * thinks->spread};
-    shifts.push_back(known[i]->shift);
+    if (!priors[i].native) shifts.push_back(known[i]->shift);
   }
-  if (shifts.empty()) return;
-  const double typical = median(shifts), kept = std::pow(kept_per_octave, octaves);
+  const double of_model = shifts.empty() ? 0 : median(shifts);
+  const double kept = std::pow(kept_per_octave, octaves);
   for (std::size_t i = 0; i < priors.size(); ++i) {
     arm_prior& p = priors[i];
     if (p.measured_only) continue;
+    // Native's time comes from a table instead of the model, so its error is independent.
+    const double typical = p.native ? 0 : of_model;
     if (!known[i]) {
-      // Native's time comes from a table instead of the model, so its error is independent.
-      if (!p.native) p.log_seconds += typical;
+      p.log_seconds += typical;
       continue;
     }
     const double drift = drift_per_octave * p.spread;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace railpass::select {
 
@@ -92,6 +93,29 @@ inline void add_freed(statistics_dump& all, statistics_dump&& one) {
       detail::add_context(*known, std::move(context));
     else
       all.contexts.push_back(std::move(context));
+  }
+}
+
+/// Adds the traffic over rails that are closed. Rails with the same names count together. Throws
+/// std::bad_alloc; some of `closed` may then be in `all`.
+inline void add_closed(statistics_dump& all, std::vector<rail_statistics>&& closed) {
+  for (rail_statistics& one : closed) {
+    const auto known = std::ranges::find_if(all.rails, [&](const rail_statistics& r) {
+      return r.rails == one.rails && r.rail == one.rail;
+    });
+    if (known == all.rails.end()) {
+      all.rails.push_back(std::move(one));
+      continue;
+    }
+    one.sent_bytes += known->sent_bytes;
+    one.changes += known->changes;
+    *known = std::move(one);
+  }
+  for (rail_statistics& one : all.rails) {
+    double sent = 0;
+    for (const rail_statistics& r : all.rails)
+      if (r.rails == one.rails) sent += double(r.sent_bytes);
+    if (sent > 0) one.share = double(one.sent_bytes) / sent;
   }
 }
 
