@@ -106,6 +106,11 @@ struct bench_result {
   std::vector<double> launch_ratios{};
 };
 
+/// How often the time was measured independently: calls of one launch share its placement.
+inline std::int64_t independent_runs(const bench_result& r) {
+  return r.launch_medians_s.empty() ? r.runs : std::int64_t(r.launch_medians_s.size());
+}
+
 /// Whether an arm of a bench is an algorithm of the MPI library's own that the bench forced. Such
 /// an arm has no schedule, and no call of railpass can take it.
 inline bool is_own_algorithm(std::string_view arm) { return arm.starts_with("native:"); }

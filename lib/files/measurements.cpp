@@ -6,6 +6,7 @@
 #include "lib/files/samples_fields.hpp"
 #include "lib/files/statistics_fields.hpp"
 #include "railpass/base/statistics.hpp"
+#include "railpass/knowledge/imports.hpp"
 
 #include <algorithm>
 
@@ -37,35 +38,16 @@ std::vector<collective_time> times_of(const bench_results& bench) {
                         .ranks_per_node = bench.ranks_per_node,
                         .bytes = r.bytes,
                         .median_s = r.median_s,
-                        .runs = r.runs,
+                        .runs = independent_runs(r),
                         .run_spread = std::max(usual, r.spread_s.value_or(0) / r.median_s),
                         .ranks_per_cache = bench.ranks_per_cache});
   return result;
 }
 
-std::vector<collective_time> times_of(const select::statistics_dump& dump) {
-  std::vector<double> spreads;
-  for (const select::context_statistics& c : dump.contexts)
-    for (const select::arm_statistics& a : c.arms)
-      if (a.times.mean_s > 0 && a.times.samples >= several_runs) spreads.push_back(a.times.spread);
-  const double usual = usual_spread(spreads);
-  std::vector<collective_time> result;
-  for (const select::context_statistics& c : dump.contexts)
-    for (const select::arm_statistics& a : c.arms)
-      if (a.times.mean_s > 0)
-        result.push_back({.collective = c.collective,
-                          .arm = a.arm,
-                          .num_ranks = c.num_ranks,
-                          .ranks_per_node = c.ranks_per_node,
-                          .bytes = c.first_bytes > 0 ? c.first_bytes : c.from_bytes,
-                          .median_s = a.times.mean_s,
-                          .runs = a.times.samples,
-                          .run_spread = std::max(usual, a.times.spread)});
-  return result;
-}
-
 }  // namespace
 
+// No closed form knows the time of the user's operation. The model does not predict native, so
+// nothing would correct the times of a few calls of native, which may be the first calls of all.
 measurements measurements_of(std::span<const knowledge::experience> contexts) {
   std::vector<double> spreads;
   for (const knowledge::experience& e : contexts)
@@ -73,16 +55,19 @@ measurements measurements_of(std::span<const knowledge::experience> contexts) {
       if (a.times.samples >= several_runs) spreads.push_back(a.times.spread);
   const double usual = usual_spread(spreads);
   measurements result;
-  for (const knowledge::experience& e : contexts)
+  for (const knowledge::experience& e : contexts) {
+    if (e.of.operation.starts_with("user")) continue;
     for (const knowledge::arm_experience& a : e.arms)
-      result.collectives.push_back({.collective = e.of.collective,
-                                    .arm = a.arm,
-                                    .num_ranks = e.of.num_ranks,
-                                    .ranks_per_node = e.of.ranks_per_node,
-                                    .bytes = e.of.bytes,
-                                    .median_s = a.times.quantiles.median_s,
-                                    .runs = a.times.samples,
-                                    .run_spread = std::max(usual, a.times.spread)});
+      if (a.arm != "native" || a.times.samples >= several_runs)
+        result.collectives.push_back({.collective = e.of.collective,
+                                      .arm = a.arm,
+                                      .num_ranks = e.of.num_ranks,
+                                      .ranks_per_node = e.of.ranks_per_node,
+                                      .bytes = e.of.bytes,
+                                      .median_s = a.times.quantiles.median_s,
+                                      .runs = a.times.samples,
+                                      .run_spread = std::max(usual, a.times.spread)});
+  }
   return result;
 }
 
@@ -110,7 +95,7 @@ measurements read_measurements(const std::string& path, const import_facts& fact
   if (format == format_for<bench_results>.name)
     return {.collectives = times_of(parse_bench(text, path))};
   if (format == format_for<select::statistics_dump>.name)
-    return {.collectives = times_of(parse_statistics(text, path))};
+    return measurements_of(knowledge::record_of(parse_statistics(text, path)).contexts);
   throw error(path + ": a file of format '" + format +
               "' holds no measurements; expected railpass samples, bench or statistics");
 }

@@ -259,21 +259,41 @@ TEST_CASE("measurements are read from files of any kind, told apart by their con
   CHECK(spreads[4].run_spread == Approx(0.03));
 
   select::statistics_dump dump;
-  dump.contexts = {{.communicator = "world",
-                    .collective = "broadcast",
-                    .num_ranks = 4,
-                    .ranks_per_node = 1,
-                    .from_bytes = 64,
-                    .to_bytes = 127,
-                    .arms = {{.arm = "ring", .times = {.mean_s = 3e-6}}, {.arm = "never run"}}}};
-  const auto from_dump = read(files::to_json(dump));
-  REQUIRE(from_dump.collectives.size() == 1);
-  CHECK(from_dump.collectives[0].bytes == 64);
-  CHECK(from_dump.collectives[0].median_s == 3e-6);
-  dump.contexts[0].arms[0].times.samples = 16;
-  dump.contexts[0].arms[0].times.spread = 0.25;
-  CHECK(read(files::to_json(dump)).collectives[0].runs == 16);
-  CHECK(read(files::to_json(dump)).collectives[0].run_spread == Approx(0.25));
+  dump.contexts = {
+      {.communicator = "world",
+       .collective = "all_reduce",
+       .num_ranks = 4,
+       .ranks_per_node = 1,
+       .from_bytes = 64,
+       .to_bytes = 127,
+       .operation = "builtin",
+       .arms = {{.arm = "native", .times = {.samples = 4, .mean_s = 9e-6}},
+                {.arm = "ring", .times = {.samples = 16, .mean_s = 3e-6, .spread = 0.25}},
+                {.arm = "never run"}}}};
+  const auto from_dump = [&] { return read(files::to_json(dump)).collectives; };
+  // Few calls of native are left out, since the first ones may be slow.
+  REQUIRE(from_dump().size() == 1);
+  CHECK(from_dump()[0].bytes == 64);
+  CHECK(from_dump()[0].median_s == Approx(3e-6 * std::exp(-0.25 * 0.25 / 2)));
+  CHECK(from_dump()[0].runs == 16);
+  CHECK(from_dump()[0].run_spread == Approx(0.25));
+  dump.contexts[0].arms[0].times.samples = 5;
+  dump.contexts[0].arms[0].times.quantiles = {.low_s = 7e-6, .median_s = 8e-6, .high_s = 2e-5};
+  REQUIRE(from_dump().size() == 2);
+  CHECK(from_dump()[0].median_s == 8e-6);
+  // The user's operation may be slow, and a mixture of sizes describes none.
+  const select::context_statistics plain = dump.contexts[0];
+  dump.contexts[0].operation = "user_commutative";
+  CHECK(from_dump().empty());
+  dump.contexts[0] = plain;
+  dump.contexts[0].mean_bytes = 5e5;
+  dump.contexts[0].to_bytes = 1 << 20;
+  CHECK(from_dump().empty());
+
+  // Calls of one launch are not independent.
+  bench.results = {row(1200, 2e-8)};
+  bench.results[0].launch_medians_s = {1e-6, 1.1e-6, 0.9e-6, 1e-6, 1.2e-6, 0.8e-6};
+  CHECK(read(files::to_json(bench)).collectives[0].runs == 6);
 
   CHECK_THROWS_AS(read(files::to_json(profile{.machine = {.same_node = hockney_link(1, 1),
                                                           .across_nodes = hockney_link(1, 1)}})),

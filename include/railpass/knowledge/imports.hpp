@@ -91,11 +91,12 @@ inline run_record record_of(const bench_results& bench) {
     select::time_quantiles quantiles = detail::quantiles_of(r.median_s, spread);
     quantiles.median_s = r.median_s;
     quantiles.high_s = std::max(r.p90_s, r.median_s);
-    e->arms.push_back(
-        {.arm = r.arm,
-         .calls = r.runs,
-         .times = {
-             .samples = r.runs, .mean_s = r.median_s, .spread = spread, .quantiles = quantiles}});
+    e->arms.push_back({.arm = r.arm,
+                       .calls = r.runs,
+                       .times = {.samples = independent_runs(r),
+                                 .mean_s = r.median_s,
+                                 .spread = spread,
+                                 .quantiles = quantiles}});
   }
   return run;
 }
