@@ -197,6 +197,27 @@ tree by_size(const line& l, const std::vector<rule>& rules, const tree& otherwis
   return made;
 }
 
+// The library's own choice, for use below a condition on sizes. MPICH decides the conditions on the
+// communicator above all others when the communicator is made, and there takes "<" for "<". Below
+// a size it decides them in calls.
+tree below_a_size(const tree& own) {
+  constexpr std::array of_communicator{"comm_", "is_node_consecutive"};
+  constexpr std::string_view less = "comm_size<";
+  tree made = tree::object();
+  for (const auto& [condition, branch] : own.items()) {
+    if (std::ranges::none_of(of_communicator,
+                             [&](const char* start) { return condition.starts_with(start); }))
+      return own;
+    const bool is_less = condition.starts_with(less) &&
+                         std::isdigit(static_cast<unsigned char>(condition[less.size()]));
+    const std::string same =
+        is_less ? "comm_size<=" + std::to_string(std::stoll(condition.substr(less.size())) - 1)
+                : condition;
+    made[same] = below_a_size(branch);
+  }
+  return made;
+}
+
 tree by_ranks(const line& l, const rules_of_collective& of, const tree& otherwise,
               const std::function<tree(const rule&)>& leaf_of) {
   tree made = tree::object();
@@ -228,7 +249,7 @@ rules_file write(const rule_set& rules, std::string_view library) {
       return choice({{"algorithm=" + known->second, tree::object()}});
     };
     tree& intra = all[name]["comm_type=intra"];
-    intra = by_ranks(l, of, tree(intra), leaf_of);
+    intra = by_ranks(l, of, below_a_size(intra), leaf_of);
   }
   rules_file file;
   file.text = all.dump(1) + '\n';

@@ -107,11 +107,12 @@ std::vector<row> rows_of(collective op, const std::vector<rule>& rules) {
 }
 
 // Bench forces these algorithms with Open MPI's default fan-out (coll_tuned_init_chain_fanout,
-// coll_tuned_init_tree_fanout); in a rule, 0 stands for another one. All other algorithms have no
-// fan-out.
+// coll_tuned_init_tree_fanout); in a rule, 0 stands for another one, and Open MPI 6 builds the tree
+// of knomial for ever. All other algorithms have no fan-out.
 int fan_out_of(const own_algorithm& algorithm) {
   constexpr int by_default = 4;
-  return algorithm.name == "chain" || algorithm.name == "bruck-k-fanout" ? by_default : 0;
+  constexpr std::array with_fan_out{"chain", "bruck-k-fanout", "knomial"};
+  return std::ranges::find(with_fan_out, algorithm.name) != with_fan_out.end() ? by_default : 0;
 }
 
 void write_row(std::ostream& text, const row& r) {
@@ -123,20 +124,20 @@ void write_row(std::ostream& text, const row& r) {
     text << " 0 0 0  # the default\n";
 }
 
-// Up to the next block's number of ranks.
 struct block {
-  int from_ranks;
+  int num_ranks;
   const std::vector<rule>* rules;  // null: the default
 };
 
-// Communicators follow the block of the largest number of ranks that is not above theirs, or else
-// the first block.
+// Up to Open MPI 5, communicators follow the last block whose number of ranks is not above theirs,
+// or else the first block. From Open MPI 6 on, they follow the first block whose number is above
+// theirs, or else the last block. Both find the rules of exactly these numbers of ranks here.
 std::vector<block> blocks_of(const std::vector<rules_of_ranks>& ranks) {
-  std::vector<block> blocks{{1, nullptr}};
+  std::vector<block> blocks;
   for (const rules_of_ranks& here : ranks) {
-    if (blocks.back().from_ranks == here.num_ranks) blocks.pop_back();
-    blocks.push_back({here.num_ranks, &here.rules});
-    blocks.push_back({here.num_ranks + 1, nullptr});
+    const int n = here.num_ranks;
+    blocks.insert(blocks.end(),
+                  {{n, nullptr}, {n, &here.rules}, {n + 1, &here.rules}, {n + 1, nullptr}});
   }
   return blocks;
 }
@@ -150,7 +151,7 @@ void write_collective(std::ostream& text, const rules_of_collective& of) {
   for (const block& b : blocks) {
     const std::vector<row> rows =
         b.rules ? rows_of(of.op, *b.rules) : std::vector<row>{{0, nullptr}};
-    text << b.from_ranks << "  # ranks and more\n" << rows.size() << "  # sizes\n";
+    text << b.num_ranks << "  # ranks\n" << rows.size() << "  # sizes\n";
     for (const row& r : rows) write_row(text, r);
   }
 }
@@ -166,6 +167,9 @@ rules_file write(const rule_set& rules, std::string_view) {
       "Datatypes: Open MPI splits messages into segments and blocks by elements. Programs whose "
       "ranks "
       "describe one message by different datatypes may get wrong data by such algorithms.",
+      "In place: of an all_gather and an all_to_all in place, Open MPI takes the size from the "
+      "arguments of the send buffer, which MPI ignores. These arguments must be equal on all "
+      "ranks.",
       "Nonblocking collectives are not affected.", "Messages above 2 GiB take the default."};
   if (rules.largest_num_hosts > 1) {
     file.settings.push_back("OMPI_MCA_coll_han_priority=0");

@@ -198,11 +198,10 @@ namespace {
 
 const std::string chain = "5", ring = "4";  // bench() numbers algorithms by their names' lengths
 
-// What Open MPI 4.1 does with a file of rules (coll_tuned_dynamic_file.c,
-// coll_tuned_dynamic_rules.c).
+// What Open MPI does with a file of rules (coll_tuned_dynamic_file.c, coll_tuned_dynamic_rules.c).
 class open_mpi {
  public:
-  explicit open_mpi(const std::string& text) {
+  explicit open_mpi(const std::string& text, int version) : version_(version) {
     std::string numbers;
     bool comment = false;
     for (const char c : text) {
@@ -228,7 +227,7 @@ class open_mpi {
             CHECK(bytes > sizes.back().rows.back()[0]);
           sizes.back().rows.push_back({bytes, algorithm, segment});
         }
-        if (sizes.size() > 1) CHECK(sizes.back().num_ranks > std::prev(sizes.end(), 2)->num_ranks);
+        if (sizes.size() > 1) CHECK(sizes.back().num_ranks >= std::prev(sizes.end(), 2)->num_ranks);
       }
     }
     long more = 0;
@@ -239,9 +238,14 @@ class open_mpi {
   std::string choice(int collective_id, int num_ranks, long bytes) const {
     const auto of = rules_.find(collective_id);
     if (of == rules_.end()) return "0";
-    const block* best = &of->second.front();  // also of fewer ranks
+    const block* best = &of->second.front();
     for (const block& b : of->second)
-      if (b.num_ranks <= num_ranks) best = &b;
+      if (version_ < 6 && b.num_ranks <= num_ranks) best = &b;  // otherwise of more ranks
+    if (version_ >= 6) {
+      const auto above = std::ranges::find_if(
+          of->second, [&](const block& b) { return num_ranks <= b.num_ranks - 1; });
+      best = above != of->second.end() ? &*above : &of->second.back();
+    }
     std::array<long, 3> row{0, 0, 0};
     for (const auto& r : best->rows)
       if (r[0] <= bytes) row = r;
@@ -253,18 +257,20 @@ class open_mpi {
     long num_ranks;
     std::vector<std::array<long, 3>> rows;
   };
+  int version_;
   std::map<long, std::vector<block>> rules_;
 };
 
 }  // namespace
 
 TEST_CASE("rules of Open MPI") {
+  const int version = GENERATE(4, 6);
   std::vector<measured> segmented = two_sizes;
   segmented.push_back({"broadcast", 4096, "native:ring:1024", 0.3});
   const rule_set rules =
       rules_from(std::vector{bench(4, segmented), bench(5, two_sizes), bench(8, two_sizes)}, any);
   const rules_file file = openmpi_library.write(rules, "");
-  const open_mpi library(file.text);
+  const open_mpi library(file.text, version);
   constexpr int bcast = 7, allreduce = 2;
   for (const int p : {4, 5, 8}) {
     CAPTURE(p);
@@ -289,7 +295,7 @@ TEST_CASE("Open MPI has no rules above 2 GiB, and for a barrier no sizes") {
                                        {"broadcast", 2 * limit, "native:chain", 0.5},
                                        {"barrier", 4, "native:ring", 0.5}})},
                  any);
-  const open_mpi library(openmpi_library.write(rules, "").text);
+  const open_mpi library(openmpi_library.write(rules, "").text, 4);
   CHECK(library.choice(7, 4, limit - 1) == chain);
   CHECK(library.choice(7, 4, limit) == "0");
   CHECK(library.choice(6, 4, 0) == ring);
@@ -343,8 +349,10 @@ struct mpich_call {
   std::int64_t count = 1 << 20;
 };
 
-// What MPICH does with a selection (csel.c).
-std::string choice(const nlohmann::ordered_json& tree, const mpich_call& call) {
+// What MPICH does with a selection (csel.c). Conditions on the communicator above all others are
+// decided when the communicator is made, the others in calls, which take "<" for "<=".
+std::string choice(const nlohmann::ordered_json& tree, const mpich_call& call,
+                   bool is_in_call = false) {
   const auto holds = [&](const std::string& key) {
     const std::size_t end = key.find_first_of("=<");
     const std::string name = key.substr(0, end), condition = key.substr(end);
@@ -357,11 +365,12 @@ std::string choice(const nlohmann::ordered_json& tree, const mpich_call& call) {
     const std::int64_t value = name == "comm_size" ? call.num_ranks : call.bytes;
     if (condition.starts_with("<=")) return value <= std::stoll(condition.substr(2));
     REQUIRE(condition.starts_with("<"));
-    return value < std::stoll(condition.substr(1));
+    return value < std::stoll(condition.substr(1)) + (is_in_call ? 1 : 0);
   };
   for (const auto& [key, branch] : tree.items()) {
     if (key.starts_with("algorithm=")) return key.substr(10);
-    if (holds(key)) return choice(branch, call);
+    is_in_call = is_in_call || !key.starts_with("comm_");
+    if (holds(key)) return choice(branch, call, is_in_call);
   }
   FAIL("no branch");
   return {};
@@ -370,13 +379,14 @@ std::string choice(const nlohmann::ordered_json& tree, const mpich_call& call) {
 }  // namespace
 
 TEST_CASE("the selection of MPICH") {
-  const rule_set rules = rules_from(std::vector{bench(4, two_sizes), bench(9, two_sizes)}, any);
+  const rule_set rules =
+      rules_from(std::vector{bench(4, two_sizes), bench(8, two_sizes), bench(9, two_sizes)}, any);
   const rules_file file = mpich_library.write(rules, mpich_file);
   CHECK(file.settings ==
         std::vector<std::string>{"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={file}"});
   const auto all = nlohmann::ordered_json::parse(file.text);
   const auto& bcast = all.at("collective=bcast");
-  for (const int p : {4, 9}) {
+  for (const int p : {4, 8, 9}) {
     CAPTURE(p);
     const std::string small = "MPIR_Bcast_intra_binomial",
                       large = p < 8 ? small : "MPIR_Bcast_intra_smp";
@@ -387,7 +397,7 @@ TEST_CASE("the selection of MPICH") {
     CHECK(choice(bcast, {p, 4096}) == "MPIR_Bcast_intra_ring");
     CHECK(choice(bcast, {p, 4097}) == large);
   }
-  for (const int p : {1, 3, 5, 8, 10}) {
+  for (const int p : {1, 3, 5, 7, 10}) {
     CHECK(choice(bcast, {p, 1024}) == "MPIR_Bcast_intra_binomial");
     CHECK(choice(bcast, {p, 4096}) ==
           (p < 8 ? "MPIR_Bcast_intra_binomial" : "MPIR_Bcast_intra_smp"));
