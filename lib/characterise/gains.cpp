@@ -59,9 +59,24 @@ bool is_undecided(const bench_results& bench, const std::string& collective, std
 }
 
 bench_results decided(const bench_results& bench, arms_of kind) {
+  const auto gains = [&](const bench_result& of, const auto& is_there) {
+    return std::ranges::any_of(bench.results, [&](const bench_result& r) {
+      return r.collective == of.collective && r.arm == of.arm && is_there(r.bytes) &&
+             is_certain_gain(r);
+    });
+  };
+  // An arm that gains at smaller and at larger sizes was slower here, so the size stays native.
+  const auto is_cliff = [&](const bench_result& cell) {
+    return std::ranges::any_of(bench.results, [&](const bench_result& r) {
+      return r.collective == cell.collective && r.bytes == cell.bytes && r.arm != "native" &&
+             r.ratio_to_native.value_or(0) >= 1 &&
+             gains(r, [&](std::int64_t bytes) { return bytes < r.bytes; }) &&
+             gains(r, [&](std::int64_t bytes) { return bytes > r.bytes; });
+    });
+  };
   bench_results kept = bench;
   std::erase_if(kept.results, [&](const bench_result& r) {
-    return is_undecided(bench, r.collective, r.bytes, kind);
+    return is_undecided(bench, r.collective, r.bytes, kind) && (r.arm != "native" || !is_cliff(r));
   });
   return kept;
 }

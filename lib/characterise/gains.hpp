@@ -30,7 +30,7 @@ const bench_result* fastest(const bench_results& bench, const std::string& colle
 bool is_undecided(const bench_results& bench, const std::string& collective, std::int64_t bytes,
                   arms_of kind);
 /// The results of all other cells: an undecided cell must not stand for native between two cells
-/// with a gain.
+/// with a gain. It does if an arm that gains at smaller and at larger sizes was slower there.
 bench_results decided(const bench_results& bench, arms_of kind);
 
 /// One collective on one number of ranks.

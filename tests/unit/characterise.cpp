@@ -425,6 +425,14 @@ TEST_CASE("Gains are those whose interval over the launches ends below 1") {
   const bench_results kept = decided(b, arms_of::railpass);
   CHECK(kept.results.size() == b.results.size() - 2);
   CHECK(std::ranges::count(kept.results, 4000, &bench_result::bytes) == 0);
+  // Unless an arm that gains at sizes around was slower there.
+  add(4000, "chain", 1.3, 2);
+  add(8000, "chain", 0.5, 6);
+  CHECK(std::ranges::count(decided(b, arms_of::railpass).results, 4000, &bench_result::bytes) == 0);
+  add(2000, "chain", 0.5, 6);
+  const bench_results around = decided(b, arms_of::railpass);
+  CHECK(std::ranges::count(around.results, 4000, &bench_result::bytes) == 1);
+  CHECK(std::ranges::find(around.results, 4000, &bench_result::bytes)->arm == "native");
 }
 
 TEST_CASE("Sizes between two gains take an arm that gains at both, or stay native") {
