@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/environment.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/launch/comparison.hpp"
@@ -25,14 +26,7 @@ int run(const options& o) {
   if (command.empty()) throw usage_error("expected a command, such as -- mpirun -n 4 ./program");
   if (o.repetitions < 1) throw usage_error("--repetitions: expected at least 1");
   o.json.check();
-  for (const char* const name : {"RAILPASS", "RAILPASS_ENABLE"}) {
-    const char* const found = std::getenv(name);
-    const std::string value = found ? found : "";
-    if (value == "off" || value == "0" || value == "false" || value == "no")
-      throw usage_error(std::string(name) + "=" + value +
-                        ": expected railpass to be on; compare itself switches it off for the runs "
-                        "without");
-  }
+  require_railpass_on();
   std::array<launch::way, 2> ways =
       launch::both_ways(command, o.mpi, parse_duration_s("--limit", o.limit));
   if (o.verbose)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/base/join.hpp"
+#include "lib/cli/environment.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/launch/comparison.hpp"
@@ -68,6 +69,7 @@ int run(const options& o) {
   if (o.repetitions < 1) throw usage_error("--repetitions: expected at least 1");
   if (o.steps < 1) throw usage_error("--steps: expected at least 1");
   if (o.ranks && *o.ranks < 2) throw usage_error("-n: expected at least 2 ranks");
+  require_railpass_on();
   const tune::temporary_folder folder;
   // The runs are to be the first ones, and to leave nothing behind.
   setenv("RAILPASS_KNOWLEDGE", "off", 1);

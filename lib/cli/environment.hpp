@@ -11,6 +11,10 @@ namespace railpass::internal::cli {
 /// collectives, arms and a profile that cannot be read.
 settings_in_force checked_settings();
 
+/// Throws usage_error if the environment or the site's file switches railpass off: for verbs that
+/// compare runs with railpass to runs without.
+void require_railpass_on();
+
 /// The locations of knowledge by RAILPASS_KNOWLEDGE. RAILPASS_KNOWLEDGE=off is for programs: verbs
 /// then read the usual locations. Throws error.
 store::locations knowledge_locations();

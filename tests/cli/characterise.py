@@ -106,6 +106,8 @@ class Characterise(ProgramTest):
         self.check_refused("characterise", "-o", folder, "-n", 2, "--budget", "x", says="--budget")
         self.check_refused("characterise", "-o", folder, "-n", 2, "--collectives", "x",
                            says="--collectives")
+        self.check_refused("characterise", "-o", folder, "-n", 2, says="switches railpass off",
+                           environment={"RAILPASS_ENABLE": "no"})
         self.check_refused("characterise", "-o", self.write("file", ""), "-n", 2, status=1,
                            says="cannot be created")
 

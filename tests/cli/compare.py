@@ -132,6 +132,11 @@ class Compare(ProgramTest):
         self.check_refused("compare", "--repetitions", 0, "--", "true", says="--repetitions")
         self.check_refused("compare", "--limit", "soon", "--", "true", says="--limit")
         self.check_refused("compare", "--mpi", "lam", "--", "true", says="--mpi 'lam'")
+        site = self.write("railpass.conf", "# of the site\nenable = off\n")
+        for name, value, says in (("RAILPASS", "off", "RAILPASS=off switches railpass off"),
+                                  ("RAILPASS_ENABLE", "OFF", "RAILPASS_ENABLE switches railpass off"),
+                                  ("RAILPASS_CONF", site, f"{site}: line 2 switches railpass off")):
+            self.check_refused("compare", "--", "true", says=says, environment={name: value})
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ class Demo(ProgramTest):
         self.check_refused("demo", "--repetitions", 0, says="--repetitions")
         self.check_refused("demo", "--steps", 0, says="--steps")
         self.check_refused("demo", "-n", 1, says="-n")
+        self.check_refused("demo", says="switches railpass off", environment={"RAILPASS": "off"})
 
 
 if __name__ == "__main__":

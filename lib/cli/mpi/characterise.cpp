@@ -4,6 +4,7 @@
 #include "lib/characterise/measuring.hpp"
 #include "lib/characterise/outcome.hpp"
 #include "lib/characterise/page.hpp"
+#include "lib/cli/environment.hpp"
 #include "lib/cli/launched.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
@@ -121,6 +122,7 @@ int run(const options& o) {
   if (is_rank())
     throw usage_error(
         "railpass characterise starts the ranks itself; expected no mpirun around it");
+  require_railpass_on();
   const characterise::folder to(o.output);
   bool was_interrupted = false;
   try {
