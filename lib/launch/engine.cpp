@@ -103,10 +103,13 @@ std::vector<mpi_family> installed_engines() {
   return found;
 }
 
-mpi_family engine_of_this_job() {
+mpi_family engine_of_this_job(const std::string& launcher) {
+  launcher_kind kind = kind_of_this_job();
+  if (kind == launcher_kind::unknown && !launcher.empty())
+    kind = kind_of_named_launcher(launcher.substr(0, launcher.find(' ')));
   std::vector<mpi_family> engines = installed_engines(), startable;
   std::ranges::copy_if(engines, std::back_inserter(startable),
-                       [](mpi_family f) { return can_start(kind_of_this_job(), f); });
+                       [kind](mpi_family f) { return can_start(kind, f); });
   if (!startable.empty()) engines = startable;
   if (engines.size() == 1) return engines.front();
   std::vector<std::string> problems;

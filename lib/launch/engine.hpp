@@ -27,8 +27,10 @@ std::string program_of(mpi_family family, const std::string& name);
 std::vector<mpi_family> installed_engines();
 
 /// The engine for the job that this process is a rank of. Outside a job: the first engine whose MPI
-/// library can be loaded. Throws error that says for each engine why it cannot be loaded.
-mpi_family engine_of_this_job();
+/// library can be loaded, among those whose ranks `launcher` can start. Throws error that says for
+/// each engine why it cannot be loaded.
+/// @param launcher a command whose first word starts ranks; empty: any launcher
+mpi_family engine_of_this_job(const std::string& launcher = {});
 
 struct mpi_marks {
   std::string built_for;  ///< the MPI library that the engine was built for

@@ -162,6 +162,11 @@ launcher_kind kind_of_launcher(const std::string& program) {
   return is_named_so ? kind_by_version(program) : launcher_kind::unknown;
 }
 
+launcher_kind kind_of_named_launcher(const std::string& program) {
+  const launcher_kind kind = kind_of_launcher(program);
+  return kind != launcher_kind::unknown ? kind : kind_by_version(program);
+}
+
 bool can_start(launcher_kind kind, mpi_family family) {
   switch (family) {
     case mpi_family::open_mpi:
@@ -221,8 +226,7 @@ starter find_starter(const std::string& launcher, const std::string& mpi,
   std::istringstream words(launcher);
   for (std::string word; words >> word;) found.command.push_back(word);
   if (found.command.empty()) throw usage_error("--launcher: expected a command");
-  found.kind = kind_of_launcher(found.command.front());
-  if (found.kind == launcher_kind::unknown) found.kind = kind_by_version(found.command.front());
+  found.kind = kind_of_named_launcher(found.command.front());
   if (found.kind == launcher_kind::unknown)
     throw usage_error("--launcher '" + found.command.front() +
                       "': expected the mpiexec of Open MPI, MPICH or Intel MPI, srun, or a script "

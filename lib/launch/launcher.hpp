@@ -37,6 +37,8 @@ mpi_family family_of_program(const std::string& program);
 /// Whose launcher this is: of programs that are named like one, by what they say of themselves.
 launcher_kind kind_of_launcher(const std::string& program);
 /// Programs of that family are started by it.
+/// Like kind_of_launcher(), for what the user has named as a launcher: scripts are asked, too.
+launcher_kind kind_of_named_launcher(const std::string& program);
 bool can_start(launcher_kind kind, mpi_family family);
 /// The family most programs of the launcher have; unknown for srun.
 mpi_family usual_family(launcher_kind kind);
