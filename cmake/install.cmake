@@ -77,6 +77,6 @@ endforeach()
 if(PROJECT_IS_TOP_LEVEL)
   include(cmake/package.cmake)
   add_custom_target(uninstall COMMAND ${CMAKE_COMMAND}
-    -DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake
+    -DBUILD=${PROJECT_BINARY_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake
     VERBATIM)
 endif()

@@ -1,9 +1,15 @@
-# Removes the files that `cmake --install` listed, and folders of railpass that are empty then:
-#   cmake -DMANIFEST=BUILD/install_manifest.txt -P uninstall.cmake
-if(NOT EXISTS "${MANIFEST}")
-  message(FATAL_ERROR "${MANIFEST} is missing: nothing was installed from this build folder")
+# Removes the files that `cmake --install` listed, of all components or of one, and folders of
+# railpass that are empty then:
+#   cmake -DBUILD=BUILD -P uninstall.cmake
+file(GLOB manifests "${BUILD}/install_manifest*.txt")
+if(NOT manifests)
+  message(FATAL_ERROR "${BUILD} has no install_manifest.txt: nothing was installed from this build folder")
 endif()
-file(STRINGS "${MANIFEST}" installed)
+set(installed)
+foreach(manifest IN LISTS manifests)
+  file(STRINGS "${manifest}" listed)
+  list(APPEND installed ${listed})
+endforeach()
 set(folders)
 foreach(path IN LISTS installed)
   set(path "$ENV{DESTDIR}${path}")

@@ -45,10 +45,18 @@ bool has_interface_of(const std::string& built, const std::string& running) {
          built.starts_with("the standard");
 }
 
+// 5.0.1 is not 5.0.10.
+bool is_version(const std::string& built, const std::string& running) {
+  constexpr std::string_view of_number = "0123456789.";
+  return running.starts_with(built) &&
+         (running.size() == built.size() ||
+          of_number.find(running[built.size()]) == std::string_view::npos);
+}
+
 finding check_mpi(const std::string& built, const fingerprint& here) {
   const std::string running = here.mpi_library.substr(0, here.mpi_library.find_first_of(",\n"));
   if (built.empty()) return {.check = "mpi library", .message = running};
-  if (squeezed(here.mpi_library).starts_with(squeezed(built)))
+  if (is_version(squeezed(built), squeezed(here.mpi_library)))
     return {.check = "mpi library", .message = "runs with the " + built + " it was built for"};
   if (has_interface_of(built, running))
     return {.check = "mpi library", .message = "built for " + built + ", runs with " + running};

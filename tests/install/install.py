@@ -168,6 +168,7 @@ with tempfile.TemporaryDirectory() as temporary:
     expect("librailpass_preload.so",
            run(prefix / "bin/railpass", "run", "-n", "2", "sh", "-c", "echo $LD_PRELOAD"))
 
-    run(CMAKE, f"-DMANIFEST={BUILD}/install_manifest.txt", "-P", Path(SOURCE) / "cmake/uninstall.cmake")
-    left = [path for path in prefix.rglob("*") if not path.is_dir() or path.name == "railpass"]
-    assert not left, left
+    run(CMAKE, f"-DBUILD={BUILD}", "-P", Path(SOURCE) / "cmake/uninstall.cmake")
+    for place in prefix, work / "other":
+        left = [path for path in place.rglob("*") if not path.is_dir() or path.name == "railpass"]
+        assert not left, left

@@ -26,6 +26,8 @@ TEST_CASE("an MPI library of the same name is right, whatever its version") {
       mpi_finding("Open MPI v4.1.4", "Open MPI v5.0.11, package: Open MPI");
   CHECK(newer.ok);
   CHECK(newer.message == "built for Open MPI v4.1.4, runs with Open MPI v5.0.11");
+  CHECK(mpi_finding("Open MPI v5.0.1", "Open MPI v5.0.10, package: Open MPI").message ==
+        "built for Open MPI v5.0.1, runs with Open MPI v5.0.10");
   CHECK(mpi_finding("MPICH Version: 4.0.2", "MPICH Version:\t4.3.2\nMPICH Release").ok);
 }
 
