@@ -127,7 +127,7 @@ std::vector<std::string> plan::equal_on_all(const mpi::halo_arguments& a) {
   std::vector<std::string> lines{"name " + a.options.name};
   for (std::size_t k = 0; k < a.grid.extents.size(); ++k)
     lines.push_back(std::to_string(a.grid.extents[k]) + " ranks" + in_dimension(k) +
-                    (a.grid.periodic[k] ? ", periodic" : ""));
+                    (k < a.grid.periodic.size() && a.grid.periodic[k] ? ", periodic" : ""));
   for (std::size_t k = 0; k < a.widths.size(); ++k)
     lines.push_back("width " + std::to_string(a.widths[k]) + in_dimension(k));
   lines.push_back(std::to_string(a.fields.size()) + " fields");

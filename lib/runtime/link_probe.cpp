@@ -12,6 +12,11 @@ namespace {
 // Longer than what MPI libraries send unasked, and than the bursts that shaped links let through.
 constexpr std::size_t data_bytes = 512 << 10;
 
+// The first word says whether a host has time left, the second word that it is still there.
+constexpr std::byte ends{0}, goes_on{1};
+// The second word of a host that has waited in vain. The word must outlive the send.
+std::byte gone{2};
+
 }  // namespace
 
 select::link_times link_probe::run(const base_mapping& world, std::span<const int> first_ranks,
@@ -35,9 +40,11 @@ select::link_times link_probe::run(const base_mapping& world, std::span<const in
 
 bool link_probe::meet(int peer, bool sends_first) {
   took_s_ = 0;
-  goes_on_[0] = std::byte(spent_s_ < within_.budget_s);
-  if (!agree_to_go_on(peer)) return false;
-  if (goes_on_[0] == std::byte{} || peer_goes_on_[0] == std::byte{}) return true;
+  const std::byte mine = spent_s_ < within_.budget_s ? goes_on : ends;
+  if (!exchange(mine, peer)) return false;
+  if (mine == ends || peer_word_[0] == ends) return true;
+  // The first word of a peer may be old.
+  if (!exchange(goes_on, peer)) return false;
   const double began_s = steady_clock_s();
   if (!send_back_and_forth(peer, sends_first)) return false;
   took_s_ = steady_clock_s() - began_s;
@@ -48,15 +55,20 @@ bool link_probe::meet(int peer, bool sends_first) {
 // Not at once: acknowledgements of one direction would wait behind data of the other direction. The
 // last message tells the second host that its data has arrived.
 bool link_probe::send_back_and_forth(int peer, bool sends_first) {
-  if (sends_first) return send(data_, peer) && receive(data_, peer) && send(goes_on_, peer);
-  return receive(data_, peer) && send(data_, peer) && receive(peer_goes_on_, peer);
+  if (sends_first) return send(data_, peer) && receive(data_, peer) && send(word_, peer);
+  return receive(data_, peer) && send(data_, peer) && receive(peer_word_, peer);
 }
 
-bool link_probe::agree_to_go_on(int peer) {
+bool link_probe::exchange(std::byte word, int peer) {
+  word_[0] = word;
   MPI_Request sent = MPI_REQUEST_NULL;
-  return PMPI_Isend(goes_on_.data(), 1, MPI_BYTE, peer, base::link_tag, comm_, &sent) ==
-             MPI_SUCCESS &&
-         receive(peer_goes_on_, peer) && wait(sent);
+  if (PMPI_Isend(word_.data(), 1, MPI_BYTE, peer, base::link_tag, comm_, &sent) != MPI_SUCCESS)
+    return false;
+  if (receive(peer_word_, peer) && wait(sent)) return peer_word_[0] != gone;
+  MPI_Request unread = MPI_REQUEST_NULL;
+  if (PMPI_Isend(&gone, 1, MPI_BYTE, peer, base::link_tag, comm_, &unread) == MPI_SUCCESS)
+    PMPI_Request_free(&unread);
+  return false;
 }
 
 bool link_probe::send(std::span<std::byte> bytes, int peer) {
@@ -68,9 +80,14 @@ bool link_probe::send(std::span<std::byte> bytes, int peer) {
 
 bool link_probe::receive(std::span<std::byte> bytes, int peer) {
   MPI_Request request = MPI_REQUEST_NULL;
-  return PMPI_Irecv(bytes.data(), int(bytes.size()), MPI_BYTE, peer, base::link_tag, comm_,
-                    &request) == MPI_SUCCESS &&
-         wait(request);
+  if (PMPI_Irecv(bytes.data(), int(bytes.size()), MPI_BYTE, peer, base::link_tag, comm_,
+                 &request) != MPI_SUCCESS)
+    return false;
+  if (wait(request)) return true;
+  // A peer that comes later must not send data into it.
+  if (request != MPI_REQUEST_NULL && PMPI_Cancel(&request) == MPI_SUCCESS)
+    PMPI_Request_free(&request);
+  return false;
 }
 
 // Naps leave the core to other ranks of the host, which may have to take part in the messages.

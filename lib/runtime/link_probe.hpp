@@ -35,7 +35,7 @@ class link_probe {
   // A call returns false if the peer, a rank of the base, has not come in time.
   bool meet(int peer, bool sends_first);
   bool send_back_and_forth(int peer, bool sends_first);
-  bool agree_to_go_on(int peer);
+  bool exchange(std::byte word, int peer);
   bool send(std::span<std::byte> bytes, int peer);
   bool receive(std::span<std::byte> bytes, int peer);
   bool wait(MPI_Request& request) const;
@@ -44,7 +44,7 @@ class link_probe {
   limits within_{};
   double spent_s_ = 0;
   double took_s_ = 0;  // data of the last meeting; 0: a host had spent its time
-  std::array<std::byte, 1> goes_on_{}, peer_goes_on_{};
+  std::array<std::byte, 1> word_{}, peer_word_{};
   std::vector<std::byte> data_;
 };
 

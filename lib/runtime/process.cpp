@@ -499,8 +499,7 @@ void process::add(const std::shared_ptr<shared_rails>& rails) {
 
 void process::remove(const std::shared_ptr<shared_rails>& rails) {
   const std::lock_guard lock(mutex_);
-  if (std::erase(rails_, rails) > 0)
-    std::ranges::move(statistics_of(rails->transport), std::back_inserter(freed_.rails));
+  if (std::erase(rails_, rails) > 0) select::add_closed(freed_, statistics_of(rails->transport));
 }
 
 std::vector<std::shared_ptr<shared_rails>> process::open_rails() {

@@ -190,7 +190,12 @@ std::optional<set_up::refusal> set_up::take_resources(
       refuse(": MPI cannot create an internal communicator, error ", failure);
       return refusal{};
     }
-    offer_resources();  // all of a new one are free
+    // Another thread may already have taken some of a new base on this rank. All ranks must try to
+    // take the same ones.
+    const base& made = *mapping_.of;
+    resource_book::slot_set slots;
+    for (int n = 0; made.shared && n < made.shared->num_slots(); ++n) slots.add(n);
+    agreed.offer(made.id, resource_book().free_lanes(), slots);
   } else if (!agreed.same_base()) {
     return refusal{MPI_SUCCESS, true};  // another thread of some ranks is just making one
   }

@@ -78,15 +78,22 @@ TEST_CASE("a host whose time is spent ends the measurement of its partners, too"
 }
 
 // Last, because its messages are never received.
-TEST_CASE("a host waits for a partner that does not come until its time is over") {
+TEST_CASE("a host waits for a partner until its time is over, and the partner then for no host") {
   const communicator comm = communicator::duplicate_of_world();
   if (comm.size() < 2) return;
   const base_mapping world = mapping_of(comm);
-  if (world.rank == 0) return;
   static link_probe probe;
+  if (world.rank == 0) {
+    MPI_Barrier(comm);  // the other ranks have given up
+    const double until_s = steady_clock_s() + 60;
+    CHECK(all_unknown(probed(probe, world, {.until_s = until_s, .budget_s = unlimited_s})));
+    CHECK(steady_clock_s() < until_s);
+    return;
+  }
   const double until_s = steady_clock_s() + 0.05;
   const select::link_times times =
       probed(probe, world, {.until_s = until_s, .budget_s = unlimited_s});
   CHECK(steady_clock_s() >= until_s);
+  MPI_Barrier(comm);
   CHECK(std::isnan(times.quickest_s(select::link_times::num_trials - 1)));
 }

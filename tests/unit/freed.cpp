@@ -53,3 +53,24 @@ TEST_CASE("however many names there are, what is kept is bounded and no call is 
   CHECK(all.contexts.back().communicator == other_freed_communicators);
   CHECK(all_calls(all) == 7000);
 }
+
+TEST_CASE("rails that are opened and closed again and again are counted together") {
+  statistics_dump all;
+  const auto rail = [](std::string name, std::int64_t sent, double rate) {
+    return rail_statistics{.rails = "a,b",
+                           .rail = std::move(name),
+                           .sent_bytes = sent,
+                           .share = 0.5,
+                           .bytes_per_s = rate,
+                           .changes = 1};
+  };
+  for (int i = 1; i <= 1000; ++i) add_closed(all, {rail("a", 3, i), rail("b", 1, 2 * i)});
+  add_closed(all, {{.rails = "c", .rail = "c", .sent_bytes = 8, .share = 1}});
+  REQUIRE(all.rails.size() == 3);
+  CHECK(all.rails[0].sent_bytes == 3000);
+  CHECK(all.rails[0].share == 0.75);
+  CHECK(all.rails[0].bytes_per_s == 1000);
+  CHECK(all.rails[0].changes == 1000);
+  CHECK(all.rails[1].share == 0.25);
+  CHECK(all.rails[2].share == 1);
+}
