@@ -113,16 +113,24 @@ TEST_CASE("a late root is in the skew of a broadcast") {
 
 TEST_CASE("what railpass itself takes of a call is weighed") {
   const communicator comm = communicator::duplicate_of_world();
+  if (comm.size() == 1) return;
   MPI_Comm_set_name(comm, "weighed");
   mpi::start_tuning(comm);
-  for (int i = 0; i < 500; ++i) {
-    int one = 1, sum = 0;
-    CHECK(mpi::all_reduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
+  // Only settled calls are weighed, and calls on a busy machine settle later.
+  std::optional<select::context_statistics> weighed;
+  for (int round = 0, is_weighed = 0; round < 100 && !is_weighed; ++round) {
+    for (int i = 0; i < 500; ++i) {
+      int one = 1, sum = 0;
+      CHECK(mpi::all_reduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
+    }
+    for (const auto& context : process::get()->statistics().contexts)
+      if (context.communicator == "weighed") weighed = context;
+    is_weighed = weighed && weighed->own_s ? 1 : 0;
+    PMPI_Bcast(&is_weighed, 1, MPI_INT, 0, comm);
   }
-  for (const auto& context : process::get()->statistics().contexts) {
-    if (context.communicator != "weighed") continue;
-    REQUIRE(context.own_s);
-    CHECK(*context.own_s >= 0);
-    CHECK(*context.own_s < context.time_s);
-  }
+  if (comm.rank() != 0) return;
+  REQUIRE(weighed);
+  REQUIRE(weighed->own_s);
+  CHECK(*weighed->own_s >= 0);
+  CHECK(*weighed->own_s < weighed->time_s);
 }
