@@ -430,7 +430,10 @@ int session::run_on_host(const call& c, const arm& a) {
     if (joint_.has_failed()) return raise(same, joint_.failure());
     return raise(same, code_of([&] { return run_schedule(same, a); }));
   };
-  return settings_.verify ? run_verified(c, caller(), process_, run) : run(c);
+  if (!settings_.verify) return run(c);
+  return run_verified(c, caller(), process_, run, [&](std::span<std::uint64_t> words) {
+    return raise(c, joint_.find_largest(words, "the verification of the result"));
+  });
 }
 
 // An exception in this rank's part of a call is a failure like any other. Exceptions that railpass

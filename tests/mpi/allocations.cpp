@@ -27,7 +27,7 @@ using namespace railpass;
 
 namespace {
 
-enum class failing_in { beginning, calls, learning };
+enum class failing_in { beginning, calls, learning, verifying };
 
 // Makes calls with known results. Returns whether the allocation that fails was reached.
 bool life_with_failure(const communicator& world, int victim, int n, failing_in where) {
@@ -42,6 +42,7 @@ bool life_with_failure(const communicator& world, int victim, int n, failing_in 
                    "broadcast:nodes_shared_postal_tree,all_reduce:nodes_shared_recursive_doubling");
   else
     mpi::configure(comm, "use", "broadcast:binomial,all_reduce:ring");
+  if (where == failing_in::verifying) mpi::configure(comm, "verify", "on");
   std::vector<int> data(3000), sum(data.size());
   if (where == failing_in::beginning && rank == victim) failing = n;
   mpi::start_tuning(comm);
@@ -117,7 +118,7 @@ TEST_CASE("any allocation may fail on one rank") {
   mpi::start_tuning(world);
   for (const int victim : {0, world.size() - 1})
     for (const failing_in where :
-         {failing_in::beginning, failing_in::calls, failing_in::learning}) {
+         {failing_in::beginning, failing_in::calls, failing_in::learning, failing_in::verifying}) {
       CAPTURE(victim, int(where));
       int n = 1;
       // On 2 ranks each of the first 40 allocations fails. More ranks would take much longer, as
