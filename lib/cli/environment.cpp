@@ -22,7 +22,7 @@ void require_railpass_on() {
   const auto refuse = [](const std::string& by) {
     throw usage_error(by +
                       " switches railpass off; expected railpass to be on, because this verb "
-                      "itself switches it off for the runs without");
+                      "measures what railpass changes");
   };
   const char* const found = std::getenv("RAILPASS");  // only the preload library reads it
   const std::string value = found ? found : "";

@@ -12,7 +12,7 @@ namespace railpass::internal::cli {
 settings_in_force checked_settings();
 
 /// Throws usage_error if the environment or the site's file switches railpass off: for verbs that
-/// compare runs with railpass to runs without.
+/// measure what railpass changes.
 void require_railpass_on();
 
 /// The locations of knowledge by RAILPASS_KNOWLEDGE. RAILPASS_KNOWLEDGE=off is for programs: verbs

@@ -12,10 +12,9 @@ namespace {
 // Longer than what MPI libraries send unasked, and than the bursts that shaped links let through.
 constexpr std::size_t data_bytes = 512 << 10;
 
-// The first word says whether a host has time left, the second word that it is still there.
-constexpr std::byte ends{0}, goes_on{1};
-// The second word of a host that has waited in vain. The word must outlive the send.
-std::byte gone{2};
+// The first word says whether a host has time left, the second word that it is still there. A host
+// that has waited in vain says `gone`.
+constexpr std::byte ends{0}, goes_on{1}, gone{2};
 
 }  // namespace
 

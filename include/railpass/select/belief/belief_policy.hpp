@@ -223,9 +223,9 @@ class belief_policy : public policy {
       return false;
     }
     const arm_prior& p = active_prior(best);
-    const arm_prior& table = active_prior(native_);
+    const arm_prior& known = active_prior(native_);
     const bool unmeasured =
-        belief_.samples(native_) == 0 && (table.measured_only || table.spread > trusted_spread);
+        belief_.samples(native_) == 0 && (known.measured_only || known.spread > trusted_spread);
     if (unmeasured && p.spread <= trusted_spread && !p.measured_only) {
       incumbent_ = best;
       return true;
