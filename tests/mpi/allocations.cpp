@@ -120,6 +120,8 @@ TEST_CASE("any allocation may fail on one rank") {
     for (const failing_in where :
          {failing_in::beginning, failing_in::calls, failing_in::learning, failing_in::verifying}) {
       CAPTURE(victim, int(where));
+      // Each failure uses up one of the few slots of shared memory, which arms between hosts need.
+      if (where == failing_in::verifying && test::facts_of_hosts(world).matter()) continue;
       int n = 1;
       // On 2 ranks each of the first 40 allocations fails. More ranks would take much longer, as
       // they share cores.
