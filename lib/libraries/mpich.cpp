@@ -197,9 +197,9 @@ tree by_size(const line& l, const std::vector<rule>& rules, const tree& otherwis
   return made;
 }
 
-// The library's own choice, for use below a condition on sizes. MPICH decides the conditions on the
-// communicator above all others when the communicator is made, and there takes "<" for "<". Below
-// a size it decides them in calls.
+// The library's own choice, for use below a condition on sizes. MPICH decides conditions on the
+// communicator above all others when it makes the communicator, and "<" means "<" there. Below a
+// size it decides them in calls, where "<" means "<=".
 tree below_a_size(const tree& own) {
   constexpr std::array of_communicator{"comm_", "is_node_consecutive"};
   constexpr std::string_view less = "comm_size<";

@@ -349,8 +349,8 @@ struct mpich_call {
   std::int64_t count = 1 << 20;
 };
 
-// What MPICH does with a selection (csel.c). Conditions on the communicator above all others are
-// decided when the communicator is made, the others in calls, which take "<" for "<=".
+// What MPICH does with a selection (csel.c): it decides conditions on the communicator above all
+// others when it makes the communicator. All other conditions wait for calls, where "<" is "<=".
 std::string choice(const nlohmann::ordered_json& tree, const mpich_call& call,
                    bool is_in_call = false) {
   const auto holds = [&](const std::string& key) {
