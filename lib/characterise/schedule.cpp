@@ -65,7 +65,7 @@ struct arm_times {
 };
 using named_times = std::pair<const std::string, arm_times>;
 
-// Arms that compete with native: those that rules may take, all of the library's, those of plans.
+// Groups of arms that compete with native: for rules, all of the library's own, for plans.
 enum class rivals { for_rules, own, ours };
 constexpr std::array all_rivals{rivals::for_rules, rivals::own, rivals::ours};
 
@@ -91,7 +91,7 @@ struct cell {
     return number(launch_kind::contest) < 2 || times.medians_s.size() > 1;
   }
 
-  // Of native and its rivals; null if nothing was measured.
+  // The fastest arm among native and its rivals; null without a measurement.
   const named_times* best(rivals group) const {
     const named_times* found = nullptr;
     for (const named_times& one : arms)

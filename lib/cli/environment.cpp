@@ -22,7 +22,7 @@ void require_railpass_on() {
   const auto refuse = [](const std::string& by) {
     throw usage_error(by +
                       " switches railpass off; expected railpass to be on, because this verb "
-                      "measures what railpass changes");
+                      "measures the effect of railpass");
   };
   const char* const found = std::getenv("RAILPASS");  // only the preload library reads it
   const std::string value = found ? found : "";

@@ -6,13 +6,12 @@
 
 namespace railpass::internal::cli {
 
-/// The settings of this process, as a program's ranks will read them. Beyond what read_settings
-/// finds, `problems` tells of values that have the right kind but name nothing: policies,
-/// collectives, arms and a profile that cannot be read.
+/// The settings of this process, as a program's ranks will read them. `problems` also has unknown
+/// policies, collectives and arms, and a profile that cannot be read.
 settings_in_force checked_settings();
 
-/// Throws usage_error if the environment or the site's file switches railpass off: for verbs that
-/// measure what railpass changes.
+/// For verbs that measure the effect of railpass. Throws usage_error if the environment or the
+/// site's file switches railpass off.
 void require_railpass_on();
 
 /// The locations of knowledge by RAILPASS_KNOWLEDGE. RAILPASS_KNOWLEDGE=off is for programs: verbs

@@ -12,8 +12,8 @@ namespace {
 // Longer than what MPI libraries send unasked, and than the bursts that shaped links let through.
 constexpr std::size_t data_bytes = 512 << 10;
 
-// The first word says whether a host has time left, the second word that it is still there. A host
-// that has waited in vain says `gone`.
+// The first word says whether a host has time left, the second word that the host is still there. A
+// host that has waited in vain says `gone` to all its partners.
 constexpr std::byte ends{0}, goes_on{1}, gone{2};
 
 }  // namespace
@@ -31,10 +31,25 @@ select::link_times link_probe::run(const base_mapping& world, std::span<const in
     for (int round = 0; round < select::link_rounds(num_hosts); ++round) {
       const int partner = select::link_partner(host, round, num_hosts);
       if (partner == host) continue;
-      if (!meet(world.ranks[first_ranks[std::size_t(partner)]], host < partner)) return times;
+      if (!meet(world.ranks[first_ranks[std::size_t(partner)]], host < partner)) {
+        leave(world, first_ranks, host);
+        return times;
+      }
       if (trial > first_trial && took_s_ > 0) times.add(std::size_t(trial), took_s_);
     }
   return times;
+}
+
+void link_probe::leave(const base_mapping& world, std::span<const int> first_ranks, int host) {
+  const int num_hosts = int(first_ranks.size());
+  for (int round = 0; round < select::link_rounds(num_hosts); ++round) {
+    const int partner = select::link_partner(host, round, num_hosts);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (partner != host &&
+        PMPI_Isend(&gone, 1, MPI_BYTE, world.ranks[first_ranks[std::size_t(partner)]],
+                   base::link_tag, comm_, &request) == MPI_SUCCESS)
+      PMPI_Request_free(&request);
+  }
 }
 
 bool link_probe::meet(int peer, bool sends_first) {
@@ -52,7 +67,7 @@ bool link_probe::meet(int peer, bool sends_first) {
 }
 
 // Not at once: acknowledgements of one direction would wait behind data of the other direction. The
-// last message tells the second host that its data has arrived.
+// last message says that the second host's data has arrived.
 bool link_probe::send_back_and_forth(int peer, bool sends_first) {
   if (sends_first) return send(data_, peer) && receive(data_, peer) && send(word_, peer);
   return receive(data_, peer) && send(data_, peer) && receive(peer_word_, peer);
@@ -63,11 +78,7 @@ bool link_probe::exchange(std::byte word, int peer) {
   MPI_Request sent = MPI_REQUEST_NULL;
   if (PMPI_Isend(word_.data(), 1, MPI_BYTE, peer, base::link_tag, comm_, &sent) != MPI_SUCCESS)
     return false;
-  if (receive(peer_word_, peer) && wait(sent)) return peer_word_[0] != gone;
-  MPI_Request unread = MPI_REQUEST_NULL;
-  if (PMPI_Isend(&gone, 1, MPI_BYTE, peer, base::link_tag, comm_, &unread) == MPI_SUCCESS)
-    PMPI_Request_free(&unread);
-  return false;
+  return receive(peer_word_, peer) && wait(sent) && peer_word_[0] != gone;
 }
 
 bool link_probe::send(std::span<std::byte> bytes, int peer) {
@@ -82,7 +93,12 @@ bool link_probe::receive(std::span<std::byte> bytes, int peer) {
   if (PMPI_Irecv(bytes.data(), int(bytes.size()), MPI_BYTE, peer, base::link_tag, comm_,
                  &request) != MPI_SUCCESS)
     return false;
-  if (wait(request)) return true;
+  MPI_Status status;
+  if (wait(request, &status)) {
+    int count = 0;
+    PMPI_Get_count(&status, MPI_BYTE, &count);
+    return std::size_t(count) == bytes.size();  // a peer that leaves sends one word
+  }
   // A peer that comes later must not send data into it.
   if (request != MPI_REQUEST_NULL && PMPI_Cancel(&request) == MPI_SUCCESS)
     PMPI_Request_free(&request);
@@ -90,12 +106,12 @@ bool link_probe::receive(std::span<std::byte> bytes, int peer) {
 }
 
 // Naps leave the core to other ranks of the host, which may have to take part in the messages.
-bool link_probe::wait(MPI_Request& request) const {
+bool link_probe::wait(MPI_Request& request, MPI_Status* status) const {
   constexpr double wakeful_s = 200e-6;
   constexpr unsigned nap_us = 50;
   const double began_s = steady_clock_s();
   for (int done = 0;;) {
-    if (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (PMPI_Test(&request, &done, status) != MPI_SUCCESS) return false;
     if (done) return true;
     const double now_s = steady_clock_s();
     if (now_s > within_.until_s) return false;

@@ -38,7 +38,9 @@ class link_probe {
   bool exchange(std::byte word, int peer);
   bool send(std::span<std::byte> bytes, int peer);
   bool receive(std::span<std::byte> bytes, int peer);
-  bool wait(MPI_Request& request) const;
+  bool wait(MPI_Request& request, MPI_Status* status = MPI_STATUS_IGNORE) const;
+  /// Tells all partners, which then do not wait for this host.
+  void leave(const base_mapping& world, std::span<const int> first_ranks, int host);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   limits within_{};

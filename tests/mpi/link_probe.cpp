@@ -93,7 +93,7 @@ TEST_CASE("a host waits for a partner until its time is over, and the partner th
   const double until_s = steady_clock_s() + 0.05;
   const select::link_times times =
       probed(probe, world, {.until_s = until_s, .budget_s = unlimited_s});
-  CHECK(steady_clock_s() >= until_s);
+  if (comm.size() == 2) CHECK(steady_clock_s() >= until_s);  // otherwise until another host's
   MPI_Barrier(comm);
   CHECK(std::isnan(times.quickest_s(select::link_times::num_trials - 1)));
 }

@@ -274,7 +274,7 @@ TEST_CASE("the last call does not count if its time ends with a next call") {
 
 namespace {
 
-/// Forgets its plan when it learns, as a policy that replaces another one does.
+/// A policy that learns before its first plan, as after a replacement.
 class replaced final : public policy {
  public:
   void learn(const arm_book&) override { probability_.clear(); }
@@ -569,7 +569,7 @@ TEST_CASE("ranks that make different calls notice it in the same merge and stay 
         steps[r].next_call(usual);
       }
     }
-  } else {  // its first plan is that of another context
+  } else {  // the first plan belongs to another context
     const context_key mine = key_of(collective::all_reduce, 5),
                       other = key_of(collective::all_reduce, 6);
     for (std::size_t r = 0; r < steps.size(); ++r) {

@@ -92,8 +92,7 @@ TEST_CASE("native is known at measured sizes, between them, and near them") {
   CHECK(native_s(24).value_or(1) < 3e-4);
   CHECK(native_s(128).value_or(0) > 3e-4);
   CHECK(native_s(4).value_or(1) < 1e-4);
-  // Ten octaves beyond 64 bytes, the native time at 64 bytes says nothing. Native then counts as
-  // unmeasured, and is called once before the arm of the best prediction.
+  // The native time at 64 bytes says nothing about 64 KiB. Native counts as unmeasured there.
   CHECK_FALSE(native_s(65536));
   CHECK_FALSE(native_s(1));
   measure(1 << 20, 1e-1);

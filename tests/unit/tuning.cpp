@@ -32,7 +32,7 @@ struct world {
 struct run_result {
   tuning found;
   std::set<combination> winners;
-  std::uint64_t searched;  // launches without those of the final check
+  std::uint64_t searched;  // launches before the final check
 };
 
 run_result tune_world(const world& w, tuning_plan plan) {
