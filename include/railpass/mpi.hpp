@@ -179,6 +179,7 @@ void configure(MPI_Comm comm, std::string_view setting, std::string_view value);
 /// communicators. With MPI_THREAD_MULTIPLE railpass cannot create that communicator inside a
 /// collective.
 /// @return an MPI error code
+/// @throws railpass::error if `comm` is no communicator, before MPI_Init and after MPI_Finalize
 int start_tuning(MPI_Comm comm);
 
 /// Returns the arm of this rank's last call on `comm`, for example "pipeline+segment_bytes=8KiB".

@@ -145,7 +145,11 @@ int railpass_configure(MPI_Comm comm, const char* setting, const char* value) {
 int railpass_configure_f(railpass_fint comm, const char* setting, const char* value) {
   return railpass_configure(comm_of(comm), setting, value);
 }
-int railpass_start_tuning(MPI_Comm comm) { return mpi::start_tuning(comm); }
+int railpass_start_tuning(MPI_Comm comm) {
+  int code = MPI_SUCCESS;
+  const int invalid = code_of([&] { code = mpi::start_tuning(comm); });
+  return invalid == MPI_SUCCESS ? code : invalid;
+}
 int railpass_start_tuning_f(railpass_fint comm) { return railpass_start_tuning(comm_of(comm)); }
 
 int railpass_dump_statistics(const char* path) {

@@ -5,7 +5,9 @@
 #include "lib/exec/binding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
+#include <string_view>
 
 namespace railpass::internal {
 
@@ -14,9 +16,20 @@ namespace {
 // MPICH and its derivatives refuse the overlaps of buffers below, and refuse MPI_DATATYPE_NULL only
 // if there is data.
 #if defined(MPICH_VERSION) || defined(I_MPI_VERSION)
-constexpr bool is_mpich = true;
-#else
-constexpr bool is_mpich = false;
+constexpr bool is_mpich() { return true; }
+#elif defined(OMPI_MAJOR_VERSION)
+constexpr bool is_mpich() { return false; }
+#else  // the standard ABI: what runs is not known before
+bool is_mpich() {
+  static const bool is = [] {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    PMPI_Get_library_version(text.data(), &length);
+    const std::string_view version = text.data();
+    return version.find("MPICH") != version.npos || version.starts_with("Intel(R) MPI");
+  }();
+  return is;
+}
 #endif
 
 // The product of non-negative numbers; negative if a factor is negative or the product too large.
@@ -30,6 +43,12 @@ std::int64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   MPI_Count size = 0;
   if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS) return -1;
   return times(count, size);
+}
+
+// Whether each element lies before the one that precedes it.
+bool runs_backwards(MPI_Datatype type) {
+  MPI_Count lower = 0, extent = 0;
+  return PMPI_Type_get_extent_x(type, &lower, &extent) == MPI_SUCCESS && extent < 0;
 }
 
 // Far beyond any memory, while sums of such lengths still fit.
@@ -76,7 +95,7 @@ bool are_valid(const call_side& side, bool has_types, int num_blocks) {
   if (has_types ? !side.types : bytes_of(0, side.type) < 0) return false;
   for (int i = 0; i < num_blocks; ++i) {
     if (side.counts[i] < 0) return false;
-    if (has_types && !(is_mpich && side.counts[i] == 0) &&
+    if (has_types && !(is_mpich() && side.counts[i] == 0) &&
         bytes_of(side.counts[i], side.types[i]) < 0)
       return false;
   }
@@ -88,6 +107,16 @@ bool is_valid(const call& c, const call_side& side, part what, int num_ranks) {
   if (what == part::none || side.in_place()) return true;
   if (what == part::one) return bytes_of(side.count, side.type) >= 0;
   return are_valid(side, c.op == collective::all_to_allw, num_ranks);
+}
+
+// Whether the sides of a call are valid whose length message_bytes_of() takes from one of them.
+bool has_valid_sides(const call& c, int rank) {
+  const auto is_valid_side = [](const call_side& side, part what) {
+    return what == part::none || side.in_place() || side.counts ||
+           bytes_of(side.count, side.type) >= 0;
+  };
+  return is_valid_side(c.send, sent_part(c, rank)) &&
+         is_valid_side(c.receive, received_part(c, rank));
 }
 
 // A null address where data should be. (Absolute addresses are in types that do not start at 0, or
@@ -107,12 +136,10 @@ bool is_refused_as_null(const call_side& side, part what, int num_ranks) {
   return false;
 }
 
-// The address of a rank's own block among all blocks.
+// Where MPICH takes a rank's own block to be among all blocks: it counts sizes, not extents.
 const void* own_block(const call_side& side, int rank) {
-  MPI_Count lower = 0, extent = 0;
-  PMPI_Type_get_extent_x(side.type, &lower, &extent);
   const std::int64_t elements = side.displacements ? side.displacements[rank] : rank * side.count;
-  return displaced(static_cast<const std::byte*>(side.memory), elements * extent);
+  return displaced(static_cast<const std::byte*>(side.memory), elements * bytes_of(1, side.type));
 }
 bool has_own_block(const call_side& side, int rank) {
   return (side.counts ? side.counts[rank] : side.count) != 0;
@@ -124,7 +151,7 @@ bool is_refused_as_alias(const call& c, int rank) {
   if (s.in_place() || r.in_place() || !s.memory) return false;
   const promise what = describe(c.op).what;
   if (what == promise::reduce_to_root) return rank == c.root && s.memory == r.memory;
-  if (!is_mpich) return false;
+  if (!is_mpich()) return false;
   const auto one_among_all = [&](const call_side& one, const call_side& all) {
     return one.type == all.type && one.count != 0 && has_own_block(all, rank) &&
            one.memory == own_block(all, rank);
@@ -149,13 +176,19 @@ bool is_refused_as_alias(const call& c, int rank) {
   }
 }
 
+// Whether MPI_IN_PLACE stands where MPI gives it no meaning.
+bool is_wrongly_in_place(const call& c, int rank) {
+  const promise what = describe(c.op).what;
+  const bool is_root = rank == c.root, scatters = what == promise::root_to_blocks;
+  const bool for_roots = what == promise::reduce_to_root || what == promise::blocks_to_root;
+  const bool may_send = !scatters && (is_root || !for_roots), may_receive = scatters && is_root;
+  return (c.send.in_place() && !may_send && sent_part(c, rank) != part::none) ||
+         (c.receive.in_place() && !may_receive && received_part(c, rank) != part::none);
+}
+
 bool is_refused(const call& c, int rank, int num_ranks) {
-  // MPI_IN_PLACE where MPI gives it no meaning.
-  const bool is_wrongly_in_place =
-      (c.is_reduction() && received_part(c, rank) != part::none && c.receive.in_place()) ||
-      (c.op == collective::broadcast && c.receive.in_place());
-  if (is_wrongly_in_place || is_refused_as_alias(c, rank)) return true;
-  if (!is_mpich || (c.send.memory && c.receive.memory)) return false;
+  if (is_wrongly_in_place(c, rank) || is_refused_as_alias(c, rank)) return true;
+  if (!is_mpich() || (c.send.memory && c.receive.memory)) return false;
   call_side sent = c.send;  // a reduction's count and type are for both sides
   if (c.is_reduction()) sent = {.memory = c.send.memory, .count = 1, .type = c.receive.type};
   call_side received = c.receive;
@@ -175,9 +208,9 @@ bool is_valid_between_neighbors(const neighbor_call& c, const call_side& side, b
                                 int num_neighbors) {
   if (side.in_place()) return false;
   if (is_equal) {
-    if (is_mpich && side.count == 0 && side.type == MPI_DATATYPE_NULL) return true;
+    if (is_mpich() && side.count == 0 && side.type == MPI_DATATYPE_NULL) return true;
     return bytes_of(side.count, side.type) >= 0 &&
-           !(is_mpich && num_neighbors > 0 && is_refused_as_null(side, part::one, num_neighbors));
+           !(is_mpich() && num_neighbors > 0 && is_refused_as_null(side, part::one, num_neighbors));
   }
   if (num_neighbors == 0) return true;
   return are_valid(side, c.op == neighbor_function::all_to_allw, num_neighbors);
@@ -337,13 +370,18 @@ std::int64_t longest_block_of(const call& c, int num_ranks) {
     }
     c.element_bytes = bytes_of(1, c.receive.type);
     if (c.element_bytes <= 0) return eligibility::leave_to_mpi;
+    // Elements one behind the other; a predefined type's are.
+    if (!is_builtin(c.operation) && runs_backwards(c.receive.type))
+      return eligibility::leave_to_mpi;
   }
   c.message_bytes = message_bytes_of(c, rank, num_ranks);
   if (c.message_bytes < 0) return eligibility::leave_to_mpi;
   const bool of_pair = describe(c.op).lengths == block_lengths::of_pair;
+  if (!of_pair && !c.is_reduction() && !has_valid_sides(c, rank)) return eligibility::leave_to_mpi;
   if (c.message_bytes == 0 && !of_pair) return eligibility::empty;
   // Hardly any call is odd, but every call pays for the check.
-  const bool is_odd = is_mpich || c.receive.in_place() || c.send.memory == c.receive.memory;
+  const bool is_odd =
+      is_mpich() || c.send.in_place() || c.receive.in_place() || c.send.memory == c.receive.memory;
   return is_odd && is_refused(c, rank, num_ranks) ? eligibility::leave_to_mpi
                                                   : eligibility::eligible;
 }

@@ -89,7 +89,10 @@ communicator_state* communicator_state::find_or_make(MPI_Comm comm, process& own
   if (freeing::now(comm)) return nullptr;
   void* known = nullptr;
   int found = 0;
-  code = PMPI_Comm_get_attr(comm, state_key(), &known, &found);
+  {
+    const outside there;  // an invalid communicator goes to the program's error handler
+    code = PMPI_Comm_get_attr(comm, state_key(), &known, &found);
+  }
   if (code != MPI_SUCCESS) return nullptr;
   if (found) {
     seen = {comm, static_cast<communicator_state*>(known), now};

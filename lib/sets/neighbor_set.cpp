@@ -174,6 +174,7 @@ int neighbor_set::tuned::run_version(neighbor_version by, const neighbor_call& c
 }
 
 int neighbor_set::tuned::run_nonblocking(const neighbor_call& c) {
+  const outside there;
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = start_native(c, &request);
   return code == MPI_SUCCESS ? PMPI_Wait(&request, MPI_STATUS_IGNORE) : code;

@@ -62,6 +62,8 @@ TEST_CASE("collectives of C are the tuned ones") {
   CHECK(std::filesystem::exists(folder.file("dump.json")));
   CHECK_THAT(problem_of(railpass_dump_statistics(folder.file("no/folder").c_str())),
              ContainsSubstring("no/folder"));
+  CHECK_THAT(problem_of(railpass_start_tuning(MPI_COMM_NULL)),
+             ContainsSubstring("expected a communicator"));
   CHECK_THAT(problem_of(railpass_configure(world, "no such", "1")), ContainsSubstring("no such"));
   CHECK_THAT(problem_of(railpass_configure(world, nullptr, "1")), ContainsSubstring("a setting"));
 }

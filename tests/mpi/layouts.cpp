@@ -65,6 +65,11 @@ void add_pairs(void* left, void* right, int* length, MPI_Datatype* type) {
     for (const int word : {0, 2}) value(right, i)[word] += value(left, i)[word];
 }
 
+// Ints of which each lies before the one that precedes it.
+void add_backwards(void* left, void* right, int* length, MPI_Datatype*) {
+  for (int i = 0; i < *length; ++i) static_cast<int*>(right)[-i] += static_cast<int*>(left)[-i];
+}
+
 int value_of(int rank, int block) { return 1000 * (rank + 1) + block; }
 
 // A datatype without data, with an extent or without.
@@ -210,6 +215,35 @@ TEST_CASE("every algorithm moves data at absolute addresses") {
       CHECK(right);
     }
   }
+  MPI_Op_free(&sum);
+}
+
+// Open MPI refuses them if it needs a copy.
+TEST_CASE("elements that lie backwards are reduced as the MPI library does") {
+  const communicator world = communicator::duplicate_of_world();
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  MPI_Op sum = MPI_OP_NULL;
+  MPI_Op_create(add_backwards, 1, &sum);
+  MPI_Datatype backwards = MPI_DATATYPE_NULL;
+  MPI_Type_create_resized(MPI_INT, 0, -MPI_Aint(sizeof(int)), &backwards);
+  MPI_Type_commit(&backwards);
+  std::array<int, 3> in{1, 2, 3}, out{};
+  const auto class_of = [](int code) {
+    int of_code = 0;
+    MPI_Error_class(code, &of_code);
+    return of_code;
+  };
+  const int p = world.size();
+  const int natively =
+      class_of(PMPI_Allreduce(&in.back(), &out.back(), int(in.size()), backwards, sum, world));
+  for (const char* arm : {"linear", "recursive_doubling", "ring"}) {
+    CAPTURE(arm);
+    out = {};
+    CHECK(class_of(mpi::all_reduce(&in.back(), &out.back(), int(in.size()), backwards, sum, world,
+                                   collect(use(arm)))) == natively);
+    if (natively == MPI_SUCCESS) CHECK(out == std::array<int, 3>{p, 2 * p, 3 * p});
+  }
+  MPI_Type_free(&backwards);
   MPI_Op_free(&sum);
 }
 

@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { rounds = 60, most = 4000 };
 
@@ -19,11 +20,24 @@ static int rank, num_ranks, wrong, caught;
 static MPI_Comm comm;
 static int in[most], out[most];
 
+// A handle that is none. (Open MPI looks for marks of a freed one at its address.)
+static MPI_Comm invalid(void) {
+#ifdef OMPI_MAJOR_VERSION
+  static char freed[8192];
+  memset(freed, -1, sizeof freed);
+  return (MPI_Comm)freed;
+#else
+  return (MPI_Comm)0x12345678;
+#endif
+}
+
 static void fail(int how) {
   if (setjmp(back))
     ++caught;
   else if (how == 0)
     MPI_Bcast(in, 1, MPI_INT, num_ranks + 5, comm);
+  else if (how == 1)
+    MPI_Barrier(invalid());
   else
     MPI_Allreduce(in, out, 1, MPI_INT, MPI_OP_NULL, comm);
 }
@@ -52,10 +66,11 @@ int main(int argc, char** argv) {
   MPI_Errhandler by = MPI_ERRHANDLER_NULL;
   MPI_Comm_create_errhandler(handler, &by);
   MPI_Comm_set_errhandler(comm, by);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, by);
   for (int round = 0; round < rounds; ++round) {
     calls_below(round);
     if (round % 10 == 5 && rank == 0)
-      for (int how = 0; how < 2; ++how) fail(how);
+      for (int how = 0; how < 3; ++how) fail(how);
   }
   MPI_Errhandler_free(&by);
   MPI_Comm_free(&comm);

@@ -102,6 +102,22 @@ int main(int argc, char** argv) {
     TRY(MPI_Allgather(in, 1, none, out, 1, none, comm));
     TRY_COUNT(MPI_Allgatherv(in, -1, MPI_INT, out, negative, places, MPI_INT, comm));
     TRY(MPI_Allgatherv(in, 1, none, out, ones, places, none, comm));
+    TRY(MPI_Allgather(in, -1, MPI_INT, out, 1, MPI_INT, comm));
+    TRY(MPI_Allgather(in, 1, none, out, 1, MPI_INT, comm));
+    TRY(MPI_Allgather(in, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, comm));
+    TRY(MPI_Allgatherv(in, 1, none, out, ones, places, MPI_INT, comm));
+    TRY(MPI_Allgatherv(in, 1, MPI_INT, MPI_IN_PLACE, ones, places, MPI_INT, comm));
+    TRY(MPI_Alltoall(in, 1, none, out, 1, MPI_INT, comm));
+    TRY(MPI_Alltoall(in, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, comm));
+    TRY(MPI_Alltoallv(in, ones, places, MPI_INT, MPI_IN_PLACE, ones, places, MPI_INT, comm));
+    if (rank == 0) {
+      TRY(MPI_Gather(in, 1, none, out, 1, MPI_INT, 0, comm));
+      TRY(MPI_Gather(in, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0, comm));
+      TRY(MPI_Gatherv(in, 1, MPI_INT, MPI_IN_PLACE, ones, places, MPI_INT, 0, comm));
+      TRY(MPI_Scatter(in, 1, MPI_INT, out, 1, none, 0, comm));
+      TRY(MPI_Scatter(MPI_IN_PLACE, 1, MPI_INT, out, 1, MPI_INT, 0, comm));
+      TRY(MPI_Scatterv(MPI_IN_PLACE, ones, places, MPI_INT, out, 1, MPI_INT, 0, comm));
+    }
     TRY_COUNT(MPI_Alltoall(in, -1, MPI_INT, out, -1, MPI_INT, comm));
     TRY(MPI_Alltoall(in, 1, none, out, 1, none, comm));
     TRY_COUNT(MPI_Alltoallv(in, negative, places, MPI_INT, out, negative, places, MPI_INT, comm));
@@ -134,6 +150,8 @@ int main(int argc, char** argv) {
       int sum = 0;
       MPI_Allreduce(&call, &sum, 1, MPI_INT, MPI_SUM, comm);
       if (sum != call * num_ranks) printf("wrong sum\n");
+      MPI_Allgather(in, 1, MPI_INT, out, 1, MPI_INT, comm);
+      MPI_Alltoall(in, 1, MPI_INT, out, 1, MPI_INT, comm);
       MPI_Neighbor_alltoall(in, 1, MPI_INT, out, 1, MPI_INT, ring);
       MPI_Neighbor_alltoallv(in, ones, places, MPI_INT, out, ones, places, MPI_INT, ring);
       MPI_Neighbor_alltoallw(in, ones, bytes, ints, out, ones, bytes, ints, ring);
