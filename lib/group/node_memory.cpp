@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/group/node_memory.hpp"
 
-#include "lib/base/descriptor.hpp"
+#include "lib/base/file_space.hpp"
 #include "lib/exec/single_copy.hpp"
 
 #include <algorithm>
@@ -10,17 +10,16 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <new>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace railpass::internal {
 
@@ -40,14 +39,18 @@ constexpr std::int64_t part_bytes(int num_slots) {
   return head_bytes + num_slots * cell_region::bytes;
 }
 
+// Older kernels queue at most 128 callers of a socket by default (net.core.somaxconn).
+constexpr int callers_of_socket = 64;
+
 // A name that is in no file system, and only in this network namespace.
 struct socket_name {
   sockaddr_un address{};
   socklen_t length = 0;
-  socket_name(std::uint64_t id, int host) {
+  socket_name(std::uint64_t id, int host, int number) {
     address.sun_family = AF_UNIX;
-    const int n = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
-                                "railpass-%016llx-%d", static_cast<unsigned long long>(id), host);
+    const int n =
+        std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "railpass-%016llx-%d-%d",
+                      static_cast<unsigned long long>(id), host, number);
     length = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + std::size_t(n));
   }
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
@@ -101,15 +104,16 @@ int receive_descriptor(int connection) {
 struct node_memory::making::part {
   MPI_Comm comm;
   std::unique_ptr<node_memory> made;
-  socket_name name;
+  std::uint64_t id;
   int fullest = 0;  // ranks on any host
   std::int64_t most_bytes;
+  std::vector<file_descriptor> listening;  // of the first rank
   file_descriptor socket, memory;
   bool failed = false;
   std::string problem;
 
-  part(MPI_Comm of, const socket_name& named, std::int64_t bytes)
-      : comm(of), made(new node_memory), name(named), most_bytes(bytes) {}
+  part(MPI_Comm of, std::uint64_t of_all, std::int64_t bytes)
+      : comm(of), made(new node_memory), id(of_all), most_bytes(bytes) {}
 
   bool alone() const { return made->num_local_ < 2; }
   bool leads() const { return made->local_ == 0; }
@@ -127,15 +131,19 @@ struct node_memory::making::part {
   }
 
   void listen() {
-    open_socket(SOCK_NONBLOCK);
-    if (socket.get() < 0 || ::bind(socket.get(), name.get(), name.length) != 0 ||
-        ::listen(socket.get(), made->num_local_) != 0)
-      fail("listening", errno);
+    for (int first = 0; first < made->num_local_ && !failed; first += callers_of_socket) {
+      const socket_name name(id, made->host_, int(listening.size()));
+      const int fd = listening.emplace_back(open_socket()).get();
+      if (fd < 0 || ::bind(fd, name.get(), name.length) != 0 ||
+          ::listen(fd, callers_of_socket) != 0)
+        fail("listening", errno);
+    }
   }
   // The first rank makes the memory while the other ranks connect, which does not block.
   void meet() {
     if (leads()) return make_memory();
-    open_socket(SOCK_NONBLOCK);
+    const socket_name name(id, made->host_, made->local_ / callers_of_socket);
+    socket = open_socket();
     if (socket.get() < 0 || ::connect(socket.get(), name.get(), name.length) != 0)
       return fail("connecting to the first rank of the host", errno);
     if (!is_mine(socket.get())) fail("the first rank of the host", EPERM);
@@ -143,21 +151,17 @@ struct node_memory::making::part {
   void make_memory() {
     memory = file_descriptor(::memfd_create("railpass", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (memory.get() < 0) return fail("memfd_create", errno);
-    if (exceeds_file_size()) return fail("ulimit -f", EFBIG);
+    if (exceeds_file_size(made->bytes_)) return fail("ulimit -f", EFBIG);
     if (::ftruncate(memory.get(), off_t(made->bytes_)) != 0) return fail("ftruncate", errno);
     ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-  }
-  // Memory beyond this limit would raise a signal.
-  bool exceeds_file_size() const {
-    rlimit most{};
-    return ::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < made->bytes_;
   }
   // All ranks have connected, and perhaps strangers. A peer that is not served sees its connection
   // end.
   void hand_out() {
-    const file_descriptor listening = std::exchange(socket, file_descriptor());
+    const std::vector<file_descriptor> sockets = std::exchange(listening, {});
     for (int served = 1; served < made->num_local_;) {
-      const file_descriptor peer(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      const int at = sockets[std::size_t(served / callers_of_socket)].get();
+      const file_descriptor peer(::accept4(at, nullptr, nullptr, SOCK_CLOEXEC));
       if (peer.get() < 0) return fail("accept", errno);
       if (!is_mine(peer.get())) continue;
       if (!send_descriptor(peer.get(), memory.get())) return fail("sending memory", errno);
@@ -174,9 +178,9 @@ struct node_memory::making::part {
   }
   void map() {
     const std::int64_t own_bytes = part_bytes(made->num_slots_);
-    if (exceeds_file_size()) return fail("ulimit -f", EFBIG);
+    if (exceeds_file_size(made->bytes_)) return fail("ulimit -f", EFBIG);
     // Each rank allocates its own part, so that the pages are near its core.
-    if (::fallocate(memory.get(), 0, made->local_ * own_bytes, own_bytes) != 0)
+    if (!allocate(memory.get(), made->local_ * own_bytes, own_bytes))
       return fail("fallocate", errno);
     void* const mapped =
         ::mmap(nullptr, made->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
@@ -218,8 +222,8 @@ struct node_memory::making::part {
   }
   head& head_of(int local) { return *std::launder(reinterpret_cast<head*>(part_of(local))); }
 
-  void open_socket(int flags) {
-    socket = file_descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+  static file_descriptor open_socket() {
+    return file_descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   }
 };
 
@@ -228,7 +232,7 @@ node_memory::making::making(MPI_Comm comm, std::shared_ptr<const placement> host
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   const int host = hosts->node_of(rank);
-  mine_ = std::make_unique<part>(comm, socket_name(id, host), most_bytes);
+  mine_ = std::make_unique<part>(comm, id, most_bytes);
   mine_->fullest = hosts->facts().most_ranks;
   node_memory& made = *mine_->made;
   made.host_ = host;

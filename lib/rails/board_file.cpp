@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/rails/board_file.hpp"
 
+#include "lib/base/file_space.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/hash.hpp"
 
@@ -201,10 +202,9 @@ board_file::board_file(const board_kind& kind, std::uint64_t id, int num_ranks, 
                  .num_ranks = std::uint32_t(num_ranks),
                  .num_entries = std::uint32_t(num_entries),
                  .id = id};
+  if (exceeds_file_size(std::uint64_t(bytes_of(kind, h)))) fail(EFBIG);
   if (ftruncate(mine.get(), bytes_of(kind, h)) != 0) fail(errno);
-  if (const int code =
-          posix_fallocate(mine.get(), begin_, num_entries * std::int64_t(kind.entry_bytes)))
-    fail(code);
+  if (!allocate(mine.get(), begin_, num_entries * std::int64_t(kind.entry_bytes))) fail(errno);
   if (pwrite(mine.get(), &h, sizeof h, 0) != ssize_t(sizeof h)) fail(errno);
   fd_ = mine.release();
 }

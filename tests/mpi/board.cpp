@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
@@ -90,12 +89,10 @@ TEST_CASE("where shared memory cannot be used messages arrive as before, and the
   const communicator world = communicator::duplicate_of_world();
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
-  const auto handled = signal(SIGXFSZ, SIG_IGN);
   const rlimit nothing{.rlim_cur = 0, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &nothing);
   mpi::open_rails(world, two_rails);
   setrlimit(RLIMIT_FSIZE, &before);
-  signal(SIGXFSZ, handled);
   CHECK(!my_board());
   CHECK(log.any_has("not shown what the rails carry"));
   shift(world, 100000);
