@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/runtime/trace_file.hpp"
 
+#include "railpass/base/printable.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -13,11 +15,11 @@ constexpr std::size_t part_bytes = std::size_t{64} << 10;
 }
 
 std::string trace_line::text() const {
-  char text[512];
+  char text[1024];
   std::snprintf(text, sizeof text, "%.9f,%s,%lld,%.*s,%lld,%s,%.6f,%d,%.9f", started_s,
-                communicator.c_str(), static_cast<long long>(call), int(operation.size()),
-                operation.data(), static_cast<long long>(bytes), arm.c_str(), probability,
-                timed ? 1 : 0, seconds);
+                printable(communicator).c_str(), static_cast<long long>(call),
+                int(operation.size()), operation.data(), static_cast<long long>(bytes), arm.c_str(),
+                probability, timed ? 1 : 0, seconds);
   return text;
 }
 

@@ -17,11 +17,11 @@ namespace railpass::internal {
 /// A call that was made, with the columns of files::trace_header.
 struct trace_line {
   double started_s = 0;
-  std::string communicator;
+  std::string communicator{};
   std::int64_t call = 0;  ///< its number
-  std::string_view operation;
+  std::string_view operation{};
   std::int64_t bytes = 0;
-  std::string arm;
+  std::string arm{};
   double probability = 1;
   bool timed = false;
   double seconds = 0;

@@ -218,7 +218,8 @@ template <class Add>
 bool sender::add_chunk(peer_state& p, std::size_t r, const rails_view& view, bool was_busy,
                        const Add& add) {
   auto part = p.waiting.take_part(r, [&](const large_view& l) {
-    const std::int64_t bytes = std::min(strategy_->large(r, view, l), l.left_bytes);
+    const std::int64_t bytes =
+        std::min({strategy_->large(r, view, l), l.left_bytes, std::int64_t(most_payload_bytes)});
     if (bytes <= 0) return bytes;
     const std::int64_t quantum = p.rails[r].quantum_bytes();
     return bytes - quantum >= p.least_bytes ? quantum : bytes;

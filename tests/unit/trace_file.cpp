@@ -23,6 +23,14 @@ TEST_CASE("a line has the columns of the header, whatever its names") {
             .text() == "1.500000000,world,7,broadcast,1024,binomial,0.250000,1,0.000002000");
 }
 
+TEST_CASE("a communicator's name breaks no line, and its length hides no column") {
+  const std::string text =
+      trace_line{.communicator = "a\nb" + std::string(124, '\x1b'), .operation = "gather"}.text();
+  CHECK(text.find('\n') == text.npos);
+  CHECK_THAT(text, ContainsSubstring(",a\\nb\\x1b"));
+  CHECK_THAT(text, ContainsSubstring("\\x1b,0,gather,0,,1.000000,0,0.000000000"));
+}
+
 TEST_CASE("all lines of all threads are in the file, whole") {
   const scratch_directory folder;
   const std::string path = folder.file("trace");

@@ -853,6 +853,19 @@ TEST_CASE("ranks of a host that share its rails carry together what one carries,
   }
 }
 
+TEST_CASE("no packet is longer than a receiver takes, whatever was measured") {
+  world w(2, {{}});
+  link_profile known;
+  known.least_bytes = 128 << 20;
+  known.rails.push_back({.time = transfer_time(1e-5, 1e8), .handshake_s = 0, .thresholds = {}});
+  w.ranks[0]->know(1, known);
+  bytes out(70 << 20), in(70 << 20);
+  const operation_ptr receive = w.ranks[1]->receive(0, 0, all(in));
+  w.ranks[0]->send(1, 0, all(out));
+  w.run();
+  CHECK(receive->done());
+}
+
 TEST_CASE("what was measured of a peer's rails decides how messages travel") {
   const auto profile = [](std::int64_t eager, std::int64_t aggregate, bool spare) {
     link_profile link;
