@@ -274,7 +274,8 @@ std::string days_ago(int days) {
 int prune(const options& o) {
   store::bounds keep;
   if (!o.most.empty()) {
-    keep.most_bytes = std::uint64_t(parse_size("--most", o.most, std::int64_t{1} << 30));
+    const auto most = std::int64_t(keep.most_bytes);  // programs combine files, and keep no more
+    keep.most_bytes = std::uint64_t(parse_size("--most", o.most, most));
     if (keep.most_bytes < 65536)
       throw usage_error("--most '" + o.most + "': expected at least 64KiB");
   }

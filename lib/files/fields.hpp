@@ -251,15 +251,16 @@ inline void visit_if(bool is_there, V& v, const field& f, M& member, const Kind&
     if (there) member = std::move(*there);
 }
 
-/// The names of the fields, in the order of the file.
+/// The names of the fields, in the order of the file. Never destroyed: threads in the background
+/// may read and write files until the process has ended.
 template <class T>
 inline const std::vector<std::string_view>& names_of() {
-  static const std::vector<std::string_view> names = [] {
+  static const auto& names = *new const std::vector<std::string_view>([] {
     const T nothing{};
     field_names found;
     visit(found, nothing);
     return found.all;
-  }();
+  }());
   return names;
 }
 

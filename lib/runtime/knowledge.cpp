@@ -36,13 +36,21 @@ constexpr std::size_t most_bytes = std::size_t{64} << 10;
 constexpr std::int64_t enough_calls = 30;
 constexpr double enough_s = 0.01;
 
-// Runs in a thread with lower priority than the program's threads.
+// Work of a thread with lower priority than the program's threads. Without a thread it is over at
+// once.
 template <class Work>
-bool start_in_background(Work work) {
-  return start_thread([work = std::move(work)]() mutable {
+std::future<void> start_task(Work work) {
+  auto task = std::make_shared<std::packaged_task<void()>>(std::move(work));
+  std::future<void> done = task->get_future();
+  start_thread([task] {
     ::setpriority(PRIO_PROCESS, 0, 19);  // Linux: of this thread alone
-    work();
+    (*task)();
   });
+  return done;
+}
+
+bool is_under_way(const std::future<void>& task) {
+  return task.valid() && task.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
 }
 
 // Work that exceeds the time continues until the process ends; its result is dropped.
@@ -247,29 +255,21 @@ std::string sentence_about_upgrade(const std::string& setting, const fingerprint
 
 bool kept_knowledge::begin() {
   if (setting_ == "off") return false;
-  if (!run_) {
-    run_ = std::make_shared<store::run_under_way>(store::locations_of(setting_).own);
-    is_writing_ = std::make_shared<std::atomic<bool>>(false);
-  }
+  if (!run_) run_ = std::make_shared<store::run_under_way>(store::locations_of(setting_).own);
   return true;
 }
 
 void kept_knowledge::keep(knowledge::run_record so_far, int num_hosts,
                           const std::string& mpi_library) {
   try {
-    if (so_far.contexts.empty() || !begin() || is_writing_->exchange(true)) return;
-    const bool began =
-        start_in_background([run = run_, is_writing = is_writing_, so_far = std::move(so_far),
-                             num_hosts, mpi_library]() mutable {
-          try {
-            so_far.machine = files::this_machine(num_hosts, mpi_library);
-            so_far.was = conditions_now();
-            run->keep(so_far);
-          } catch (const std::exception&) {  // said at the end, if it is still so then
-          }
-          *is_writing = false;
+    if (so_far.contexts.empty() || !begin() || is_under_way(written_)) return;
+    // What it throws is said at the end, if it is still so then.
+    written_ =
+        start_task([run = run_, so_far = std::move(so_far), num_hosts, mpi_library]() mutable {
+          so_far.machine = files::this_machine(num_hosts, mpi_library);
+          so_far.was = conditions_now();
+          run->keep(so_far);
         });
-    if (!began) *is_writing_ = false;
   } catch (const std::exception&) {  // as above
   }
 }
@@ -277,12 +277,9 @@ void kept_knowledge::keep(knowledge::run_record so_far, int num_hosts,
 void kept_knowledge::tidy() {
   if (setting_ == "off") return;
   try {
-    auto work = std::make_shared<std::packaged_task<void()>>(
-        [own = store::locations_of(setting_).own, stop = tidying_.get_token()] {
-          store::tidy(own, stop);
-        });
-    tidied_ = work->get_future();
-    start_in_background([work] { (*work)(); });
+    tidied_ = start_task([own = store::locations_of(setting_).own, stop = tidying_.get_token()] {
+      store::tidy(own, stop);
+    });
   } catch (const std::exception&) {  // the next run, perhaps
   }
 }
@@ -293,8 +290,9 @@ std::string kept_knowledge::end(knowledge::run_record run, double patience_left_
   tidying_.request_stop();
   std::string problem = write_last(std::move(run), patience_left_s);
   // Threads that run while the process ends would call libraries that have ended.
-  if (tidied_.valid())
-    tidied_.wait_for(std::chrono::duration<double>(std::max(0.0, until_s - steady_clock_s())));
+  for (const std::future<void>* const task : {&tidied_, &written_})
+    if (task->valid())
+      task->wait_for(std::chrono::duration<double>(std::max(0.0, until_s - steady_clock_s())));
   return problem;
 }
 

@@ -12,7 +12,6 @@
 
 #include <mpi.h>
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <future>
@@ -84,9 +83,8 @@ class kept_knowledge {
 
   std::string setting_;
   std::stop_source tidying_;
-  std::future<void> tidied_;
+  std::future<void> tidied_, written_;  // written_: the latest results so far
   std::shared_ptr<store::run_under_way> run_;
-  std::shared_ptr<std::atomic<bool>> is_writing_;
 };
 
 }  // namespace railpass::internal

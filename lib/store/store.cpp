@@ -327,9 +327,10 @@ database_contents brought_together(everything all, const bounds& keep, std::size
   std::uint64_t bytes = 0;
   bool is_full = false;
   for (auto r = runs.rbegin(); r != runs.rend(); ++r) {
+    if (r->ids.size() != 1 || r->run.ended_at < keep.not_before) continue;
     bytes += packed(*r).size();
     is_full = is_full || bytes > keep.most_bytes / 4;
-    if (!is_full && r->ids.size() == 1 && r->run.ended_at >= keep.not_before) kept.push_back(*r);
+    if (!is_full) kept.push_back(*r);
   }
   std::ranges::reverse(kept);
   std::set<std::string> kept_ids;
@@ -448,9 +449,13 @@ void run_under_way::keep(const knowledge::run_record& so_far) {
 
 void run_under_way::end(const knowledge::run_record& run) {
   const fs::path folder = folder_of(own_, run.machine);
-  std::error_code nothing_kept;
-  fs::rename(under_way_file(folder, id_), run_file(folder, id_), nothing_kept);
-  write_run(run_file(folder, id_), file_of(folder, id_, run), files::durability::in_time);
+  try {
+    write_run(run_file(folder, id_), file_of(folder, id_, run), files::durability::in_time);
+  } catch (const error&) {
+    std::error_code nothing_kept;
+    fs::rename(under_way_file(folder, id_), run_file(folder, id_), nothing_kept);
+    throw;
+  }
   const std::lock_guard lock(mutex_);
   for (const fs::path& path : kept_) discard(path);
 }

@@ -46,8 +46,8 @@ class run_under_way {
   explicit run_under_way(std::filesystem::path own);
   /// Replaces the stored results by the results so far. Throws error like add().
   void keep(const knowledge::run_record& so_far);
-  /// Turns the stored results into the file of an ended run first, then replaces them by the final
-  /// results without waiting for the disk. Throws error like add().
+  /// Replaces the stored results by the file of an ended run, without waiting for the disk. Throws
+  /// error like add(); then the stored results are those of an ended run.
   void end(const knowledge::run_record& run);
   bool has_kept() const;
 

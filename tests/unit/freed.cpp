@@ -18,7 +18,12 @@ statistics_dump one_communicator(const std::string& name, std::int64_t calls, do
                            .time_s = double(calls) * mean_s,
                            .arms = {{.arm = "native",
                                      .calls = calls,
-                                     .times = {.samples = calls, .mean_s = mean_s, .spread = 0.1}},
+                                     .times = {.samples = calls,
+                                               .mean_s = mean_s,
+                                               .spread = 0.1,
+                                               .quantiles = {.low_s = 0.9 * mean_s,
+                                                             .median_s = mean_s,
+                                                             .high_s = 1.2 * mean_s}}},
                                     {.arm = "chain"}}});
   return dump;
 }
@@ -44,6 +49,24 @@ TEST_CASE("communicators of one name count together when they are freed") {
   CHECK(c.arms[0].times.samples == 10000);
   CHECK(c.arms[0].times.mean_s == Approx(2e-6));
   CHECK(c.arms[0].times.spread == Approx(0.1));
+  CHECK(c.arms[0].times.quantiles.low_s == Approx(1.8e-6));
+  CHECK(c.arms[0].times.quantiles.median_s == Approx(2e-6));
+  CHECK(c.arms[0].times.quantiles.high_s == Approx(2.4e-6));
+}
+
+TEST_CASE("communicators whose calls reached other sizes have all sizes once they are freed") {
+  statistics_dump all;
+  for (const std::int64_t longest : {100, 100000, 1000}) {
+    statistics_dump one = one_communicator("halo", 10, 1e-6);
+    one.contexts.front().from_bytes = 100;
+    one.contexts.front().to_bytes = longest;
+    one.contexts.front().mean_bytes = double(longest);
+    add_freed(all, std::move(one));
+  }
+  REQUIRE(all.contexts.size() == 1);
+  CHECK(all.contexts.front().to_bytes == 100000);
+  CHECK(*all.contexts.front().mean_bytes == Approx(101100.0 / 3));
+  CHECK(mixes_sizes(all.contexts.front()));
 }
 
 TEST_CASE("however many names there are, what is kept is bounded and no call is lost") {

@@ -138,6 +138,19 @@ TEST_CASE("what an arm took before is what it is believed to take, the better it
   CHECK(c.prior_of(by_few, "binomial").log_seconds > c.prior_of(priors, "binomial").log_seconds);
 }
 
+TEST_CASE("few samples tell nothing beside a sure prediction, unless they contradict it") {
+  context c;
+  for (select::arm_prior& p : c.plain) p.spread = 0.1;
+  const double predicted_s = std::exp(c.prior_of(c.plain, "binomial").log_seconds);
+  const auto prior_with = [&](double factor) {
+    return c.prior_of(c.with(known_of({{"binomial", factor * predicted_s}}, 2)), "binomial");
+  };
+  CHECK(std::exp(prior_with(1.2).log_seconds) == Approx(predicted_s));
+  CHECK(prior_with(1.2).spread == Approx(0.1));
+  CHECK(std::exp(prior_with(30).log_seconds) > 20 * predicted_s);
+  CHECK(prior_with(30).spread > 0.1);
+}
+
 TEST_CASE("what was learnt long ago is believed less") {
   const arm_experience arm = known_of({{"native", 3e-4}}).arms[0];
   CHECK(told_by(arm, 30).spread > 1.2 * told_by(arm).spread);

@@ -654,6 +654,21 @@ TEST_CASE(
   CHECK(left.back().of.bytes == 100);
 }
 
+TEST_CASE("a large joined run leaves small runs separate") {
+  const scratch_directory mine, theirs;
+  for (int n = 0; n < 2; ++n) store::add(theirs.path(), numbered(n));
+  knowledge::stored_run joined = store::contents(theirs.path()).machines.at(0).runs.at(0);
+  joined.ids.push_back(store::contents(theirs.path()).machines.at(0).runs.at(1).ids.at(0));
+  std::vector<knowledge::experience> many;
+  for (int i = 0; i < 300; ++i) many.push_back(context(5000 + i));
+  joined.run = run(std::move(many), "2026-03-01T00:00:00Z");
+  for (int n = 2; n < 7; ++n) store::add(mine.path(), numbered(n));
+  store::merge(mine.path(), std::vector{joined});
+  store::compact(mine.path(), {.most_bytes = 100000, .not_before = {}});
+  const auto runs = store::contents(mine.path()).machines.at(0).runs;
+  CHECK(std::ranges::count_if(runs, [](const auto& r) { return r.ids.size() == 1; }) == 5);
+}
+
 TEST_CASE("a database of 10000 contexts is read from its beginning") {
   const scratch_directory folder;
   store::database_contents all{.machine = machine};

@@ -104,6 +104,32 @@ TEST_CASE("Fewer than three runs on a side are not compared") {
   CHECK(summary_of(all[0]).empty());
 }
 
+TEST_CASE("A machine that changes back is compared with what it was until then") {
+  std::vector<stored_run> runs;
+  for (int number = 0; number < 9; ++number) {
+    const bool is_old = number < 3 || number >= 6;
+    runs.push_back(run_of(number, is_old ? old_mpi : new_mpi, {native_of(is_old ? 1e-5 : 2e-5)}));
+  }
+  const auto all = upgrades_of(runs);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].before == new_mpi);
+  CHECK(all[0].since == "2026-01-16T12:00:00Z");
+  CHECK(all[0].runs_before == 3);
+  CHECK(all[0].runs_now == 3);
+}
+
+TEST_CASE("Calls over other rails are not compared") {
+  std::vector<stored_run> runs;
+  for (int number = 0; number < 6; ++number) {
+    runs.push_back(run_of(number, number < 3 ? old_mpi : new_mpi, {native_of(1e-5)}));
+    if (number >= 3) runs.back().run.contexts[0].of.rails = "eth0,eth1";
+  }
+  const auto all = upgrades_of(runs);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].cells.empty());
+  CHECK(all[0].too_few == 2);
+}
+
 TEST_CASE("Without a change of the machine there is nothing to compare") {
   CHECK(upgrades_of(runs_of({}, {1e-5, 1e-5, 1e-5, 1e-5})).empty());
   CHECK(upgrades_of({}).empty());

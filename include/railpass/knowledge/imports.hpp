@@ -70,6 +70,7 @@ inline run_record record_of(const select::statistics_dump& dump) {
 /// are left out.
 inline run_record record_of(const bench_results& bench) {
   run_record run{.machine = bench.machine_id, .ended_at = bench.measured_at};
+  run.machine.rails.clear();  // as of any run: its problems have them
   for (const bench_result& r : bench.results) {
     if (r.arm == "tuned" || is_own_algorithm(r.arm)) continue;
     const auto op = find_collective(r.collective);

@@ -64,7 +64,8 @@ struct cell_change {
   bool is_shown = false;                ///< significant beside all cells of the comparison
 };
 
-/// A comparison of the latest surroundings of a machine with those before.
+/// A comparison of the latest surroundings of a machine with those before. (A machine that had them
+/// earlier, too, has had them since the last run in others.)
 struct upgrade {
   fingerprint machine{};  ///< the MPI library is the latest
   surroundings before{}, now{};
@@ -158,11 +159,12 @@ inline std::vector<upgrade> upgrades_of(std::span<const stored_run> runs) {
     });
     if (before == here.rend()) continue;
     upgrade u{.machine = here.back()->machine, .before = surroundings_of(**before), .now = now};
-    using cell_key =
-        std::tuple<std::string, std::string, int, int, std::string, std::uint8_t, bool>;
+    using cell_key = std::tuple<std::string, std::string, int, int, std::string, std::string,
+                                std::uint8_t, bool>;
     std::map<cell_key, std::pair<std::vector<double>, std::vector<double>>> cells;
-    for (const run_record* const r : here) {
-      const bool is_now = surroundings_of(*r) == now;
+    for (auto at = here.begin(); at != here.end(); ++at) {
+      const run_record* const r = *at;
+      const bool is_now = at >= before.base();
       if (!is_now && surroundings_of(*r) != u.before) continue;
       ++(is_now ? u.runs_now : u.runs_before);
       if (is_now && u.since.empty()) u.since = r->ended_at;
@@ -171,7 +173,7 @@ inline std::vector<upgrade> upgrades_of(std::span<const stored_run> runs) {
       for (const experience& e : r->contexts) {
         const auto add = [&](bool is_native, const arm_experience& a) {
           of_run[{e.of.collective, e.of.operation, e.of.num_ranks, e.of.ranks_per_node, e.of.kind,
-                  select::size_class_of(e.of.bytes), is_native}]
+                  e.of.rails, select::size_class_of(e.of.bytes), is_native}]
               .push_back(std::log(a.times.quantiles.median_s));
         };
         for (const arm_experience& a : e.arms)
@@ -190,14 +192,14 @@ inline std::vector<upgrade> upgrades_of(std::span<const stored_run> runs) {
         ++u.too_few;
         continue;
       }
-      const auto& [collective, operation, ranks, ranks_per_node, kind, size_class, is_native] =
-          cell;
+      const auto& [collective, operation, ranks, ranks_per_node, kind, rails, size_class,
+                   is_native] = cell;
       tested.push_back(detail::compared({.of = {.collective = collective,
                                                 .operation = operation,
                                                 .num_ranks = ranks,
                                                 .ranks_per_node = ranks_per_node,
                                                 .kind = kind,
-                                                .rails = u.machine.rails,
+                                                .rails = rails,
                                                 .bytes = select::smallest_bytes(size_class)},
                                          .is_native = is_native},
                                         then, since));

@@ -30,8 +30,12 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
   // The correlation over one octave of an arm's own error, beyond the common error. Some arms
   // change their buffers and protocols at other sizes than other arms.
   constexpr double kept_per_octave = 0.7;
+  // An estimate that is less sure than the prediction tells nothing, unless both exclude each
+  // other.
+  constexpr double most_deviations = 3;
   struct correction {
     double shift = 0, variance = 0;
+    bool contradicts = false;
   };
   std::vector<std::optional<correction>> known(priors.size());
   std::vector<double> shifts;
@@ -41,8 +45,12 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
                                     [&](const arm_prior& p) { return p.arm == priors[i].arm; });
     if (there == predicted_there.end() || there->measured_only) continue;
     const std::optional<time_estimate> thinks = known_there(priors[i].arm);
-    if (!thinks || !(thinks->mean_s > 0) || thinks->spread >= 0.9 * there->spread) continue;
-    known[i] = {thinks->log_seconds() - there->log_seconds, thinks->spread * thinks->spread};
+    if (!thinks || !(thinks->mean_s > 0)) continue;
+    const double shift = thinks->log_seconds() - there->log_seconds;
+    const bool contradicts =
+        std::abs(shift) > most_deviations * std::hypot(thinks->spread, there->spread);
+    if (thinks->spread >= 0.9 * there->spread && !contradicts) continue;
+    known[i] = {shift, thinks->spread * thinks->spread, contradicts};
     if (!priors[i].native) shifts.push_back(known[i]->shift);
   }
   const double of_model = shifts.empty() ? 0 : median(shifts);
@@ -58,7 +66,8 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
     }
     const double drift = drift_per_octave * p.spread;
     p.log_seconds += typical + kept * (known[i]->shift - typical);
-    p.spread = std::min(p.spread, std::sqrt(known[i]->variance + octaves * drift * drift));
+    const double spread = std::sqrt(known[i]->variance + octaves * drift * drift);
+    p.spread = known[i]->contradicts ? spread : std::min(p.spread, spread);
   }
 }
 

@@ -30,8 +30,13 @@ inline void add_arm(arm_statistics& to, const arm_statistics& one) {
                all = before + more;
   if (one.times.samples > 0) {
     const auto squared = [](const arm_statistics& a) { return a.times.spread * a.times.spread; };
-    to.times.mean_s = (before * to.times.mean_s + more * one.times.mean_s) / all;
-    to.times.spread = std::sqrt((before * squared(to) + more * squared(one)) / all);
+    const auto between = [&](double a, double b) { return (before * a + more * b) / all; };
+    to.times.mean_s = between(to.times.mean_s, one.times.mean_s);
+    to.times.spread = std::sqrt(between(squared(to), squared(one)));
+    const time_quantiles &known = to.times.quantiles, &late = one.times.quantiles;
+    to.times.quantiles = {.low_s = between(known.low_s, late.low_s),
+                          .median_s = between(known.median_s, late.median_s),
+                          .high_s = between(known.high_s, late.high_s)};
   }
   to.calls += one.calls;
   to.times.samples += one.times.samples;
@@ -50,6 +55,11 @@ inline void add_context(context_statistics& to, context_statistics&& one) {
       add_arm(*known, arm);
     else
       to.arms.push_back(std::move(arm));
+  }
+  if (to.mean_bytes && one.mean_bytes && to.calls + one.calls > 0) {
+    to.mean_bytes = (double(to.calls) * *to.mean_bytes + double(one.calls) * *one.mean_bytes) /
+                    double(to.calls + one.calls);
+    to.to_bytes = std::max(to.to_bytes, one.to_bytes);
   }
   to.calls += one.calls;
   to.time_s += one.time_s;
