@@ -74,6 +74,8 @@ def bench_cells(path):
         sys.exit(f'{path}: expected "format": "railpass bench"')
     cells = collections.defaultdict(dict)
     for result in content["results"]:
+        if result["arm"] == "tuned" or result["arm"].startswith("native:"):
+            continue
         cells[result["collective"], result["bytes"]][result["arm"]] = result["median_s"]
     for (collective, _), arms in sorted(cells.items()):
         yield collective, arms

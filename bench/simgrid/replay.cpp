@@ -388,8 +388,9 @@ struct recovered {
   ordered_json played, in_use;
 };
 
-recovered calls_to_recover(const cell& c, const std::string& policy, const weather& w, change what,
-                           std::uint64_t seed) {
+// Nothing if no arm is fit for the change.
+std::optional<recovered> calls_to_recover(const cell& c, const std::string& policy,
+                                          const weather& w, change what, std::uint64_t seed) {
   constexpr int before = 1000, most = 3000, window = 20;
   player one(c, policy, w, seed);
   std::map<int, int> played;  // of late
@@ -411,7 +412,7 @@ recovered calls_to_recover(const cell& c, const std::string& policy, const weath
     std::vector<int> others;
     for (const auto& [arm, seconds] : c.true_s)
       if (arm != incumbent && seconds <= 2 * c.best_s) others.push_back(arm);
-    if (others.empty()) return {0, 0};
+    if (others.empty()) return std::nullopt;
     const auto chosen = std::size_t(one.random().uniform() * double(others.size()));
     one.set_true_s(others[std::min(chosen, others.size() - 1)], c.best_s / 2);
   }
@@ -440,9 +441,10 @@ void add_recovery(const cell& c, const std::string& policy, const std::string& l
         std::pair{change::all_slow_for_a_while, "all 8 times slower for 30 calls"}}) {
     auto calls = ordered_json::array(), in_use = ordered_json::array();
     for (int seed = 1; seed <= seeds; ++seed) {
-      recovered r = calls_to_recover(c, policy, w, what, std::uint64_t(seed));
-      calls.push_back(std::move(r.played));
-      in_use.push_back(std::move(r.in_use));
+      std::optional<recovered> r = calls_to_recover(c, policy, w, what, std::uint64_t(seed));
+      if (!r) continue;
+      calls.push_back(std::move(r->played));
+      in_use.push_back(std::move(r->in_use));
     }
     recovery.push_back({{"policy", label},
                         {"change", name},

@@ -121,13 +121,13 @@ outcome write_outcome(const folder& to, const question& q) {
     o.benches.push_back({to.file("bench_" + std::to_string(ranks) + ".json"), *bench});
     files::write_text(o.benches.back().name, files::to_json(*bench));
   }
-  if (o.benches.empty()) throw error(to.path() + ": no launch was successful");
+  o.left_out = left_out(q, launches);
+  if (o.benches.empty()) throw error(to.path() + ": " + o.left_out.at(0));
   std::vector<std::string> measured = sample_files(to);
   std::ranges::move(paths_of(o.benches), std::back_inserter(measured));
   fit(to, measured);
   write_rules(to, o);
   write_plan(to, o);
-  o.left_out = left_out(q, launches);
   add_wrong_results(o.left_out, launches);
   return o;
 }

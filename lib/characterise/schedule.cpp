@@ -157,6 +157,9 @@ struct curve {
   std::array<std::set<std::string>, num_groups> contenders{};
 
   bool is_left_out() const { return failures >= 2; }
+  bool is_measured() const {
+    return std::ranges::any_of(cells, [](const auto& one) { return !one.second.arms.empty(); });
+  }
 };
 
 // The bench rounds sizes up; a barrier has its own.
@@ -397,10 +400,18 @@ std::optional<launch_request> next_launch(const question& q,
 
 std::vector<std::string> left_out(const question& q, std::span<const launch_record> so_far) {
   std::vector<std::string> sentences;
-  for (const curve& c : curves_of(q, so_far))
+  std::map<int, std::string> unmeasured;
+  for (const curve& c : curves_of(q, so_far)) {
+    const std::string name(name_of(c.op));
     if (c.is_left_out())
-      sentences.push_back(std::string(name_of(c.op)) + " on " + std::to_string(c.num_ranks) +
+      sentences.push_back(name + " on " + std::to_string(c.num_ranks) +
                           " ranks: left out, as two launches failed");
+    else if (!c.is_measured())
+      unmeasured[c.num_ranks] += (unmeasured[c.num_ranks].empty() ? "" : ", ") + name;
+  }
+  for (const auto& [ranks, names] : unmeasured)
+    sentences.push_back(names + " on " + std::to_string(ranks) +
+                        " ranks: not measured, as the time was over; a larger --budget continues");
   return sentences;
 }
 

@@ -29,7 +29,7 @@ struct question {
       [](collective, const std::string&, const bench_results&) { return true; };
 };
 
-/// The sizes that each collective is measured at, in bytes, before any other: a factor of 8 to 12
+/// The sizes that each collective is measured at, in bytes, before any other: a factor of 7 to 13
 /// apart, and not all powers of two.
 inline constexpr std::array<std::int64_t, 7> coarse_sizes{8,     100,    1024,   10000,
                                                           65536, 500000, 4194304};
@@ -73,7 +73,8 @@ double estimated_s(const launch_request& next, std::span<const launch_record> so
 /// again.
 std::optional<launch_request> next_launch(const question& q, std::span<const launch_record> so_far);
 
-/// Collectives that two launches on a number of ranks have failed for, in sentences.
+/// Sentences about the collectives that have no times on a number of ranks, because two launches
+/// failed or the time was over.
 std::vector<std::string> left_out(const question& q, std::span<const launch_record> so_far);
 
 }  // namespace railpass::internal::characterise

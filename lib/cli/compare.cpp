@@ -64,8 +64,8 @@ const verb compare_verb{
     "(Ctrl-C) ends it, too: the results are then of the pairs that had ended, and the exit status "
     "is\n"
     "1.\n"
-    "Spread is the range of the middle half of the runs; the interval of the ratio assumes no\n"
-    "distribution of times.\n",
+    "Spread is the standard deviation, by the median distance from the median, relative to the\n"
+    "median; the interval of the ratio assumes no distribution of times.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       add_option(app, "--repetitions", o->repetitions, "runs of each, in turn").show_default();

@@ -89,7 +89,6 @@ int run(const options& o) {
                                                        .budget_s = budget_s});
   std::cout << launch::times_of(found, screen()) << chosen_in(folder.file("statistics.json"))
             << '\n'
-            << (found.shown() == files::shown_gain::faster ? "" : "railpass gained nothing here. ")
             << launch::verdict_of(found, screen()) << '\n';
   launch::fail_if_interrupted(found, o.repetitions);
   return succeeded;

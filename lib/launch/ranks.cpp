@@ -4,17 +4,13 @@
 #include <sstream>
 
 namespace railpass::internal::launch {
-namespace {
 
-// The message of a failed rank, without the launcher's lines.
-std::string reason_in(const tune::command_result& done) {
+std::string reason_in(const tune::command_result& done, const std::string& verb) {
   std::istringstream lines(done.errors);
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("railpass")) return line;
+    if (line.starts_with("railpass " + verb + ": ")) return line;
   return done.failure;
 }
-
-}  // namespace
 
 tune::command_result run_ranks(const starter& by, int ranks, std::vector<std::string> options,
                                const std::vector<std::string>& program, double limit_s) {
@@ -25,7 +21,7 @@ tune::command_result run_ranks(const starter& by, int ranks, std::vector<std::st
                          .environment = {},
                          .limit_s = limit_s},
                         tune::watch_signals());
-  if (!done.failure.empty()) done.failure = reason_in(done);
+  if (!done.failure.empty()) done.failure = reason_in(done, program.at(1));
   return done;
 }
 

@@ -11,8 +11,12 @@
 
 namespace railpass::internal::launch {
 
-/// Runs the program on `ranks` ranks, which get this process' RAILPASS variables. `options`: more
-/// of the launcher. A failure is the message of the rank that failed, if a rank said something.
+/// Why ranks of `railpass VERB` failed: their message, not the launcher's lines or what railpass
+/// says before; without one, the failure.
+std::string reason_in(const tune::command_result& done, const std::string& verb);
+
+/// Runs a verb of railpass, the program's first argument, on `ranks` ranks, which get this process'
+/// RAILPASS variables. `options`: more of the launcher. A failure is that of reason_in().
 /// Otherwise as tune::run_command(); the signals are those of tune::watch_signals().
 tune::command_result run_ranks(const starter& by, int ranks, std::vector<std::string> options,
                                const std::vector<std::string>& program, double limit_s);

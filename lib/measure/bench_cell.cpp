@@ -51,6 +51,16 @@ class tuned_communicator : public own_communicator {
   tuned_communicator() { mpi::start_tuning(get()); }
 };
 
+// The 95 % interval of the ratio of medians; none from fewer values than such an interval needs.
+std::optional<interval> likely_ratio(const std::vector<double>& above,
+                                     const std::vector<double>& below) {
+  const auto is_enough = [](std::span<const double> sample) {
+    return bounds_of_median(sample).confidence >= 0.95;
+  };
+  if (!is_enough(above) || !is_enough(below)) return std::nullopt;
+  return ratio_of_medians(above, below, 0.95, 200);
+}
+
 class cell {
  public:
   cell(const job& j, const cell_request& r, const progress_report& p)
@@ -317,20 +327,21 @@ class cell {
       if (std::isfinite(best_arm_s)) row.ratio_to_best = row.median_s / best_arm_s;
       const bool tuned = r.who->what == contestant::kind::tuned;
       if (tuned && best_) {
-        const interval likely = ratio_of_medians(r.times, best_->times, 0.95, 200);
-        row.best_low = likely.low;
-        row.best_high = likely.high;
-        if (!no_slower(likely.low, likely.high, best_arm_s))
-          result_.missed.push_back({"the best arm, " + best_->who->label, likely});
+        if (const auto likely = likely_ratio(r.times, best_->times)) {
+          row.best_low = likely->low;
+          row.best_high = likely->high;
+          if (!no_slower(likely->low, likely->high, best_arm_s))
+            result_.missed.push_back({"the best arm, " + best_->who->label, *likely});
+        }
       }
       if (native != runners_.end()) {
         row.ratio_to_native = row.median_s / median(native->times);
-        if (&r != &*native) {
-          const interval likely = ratio_of_medians(r.times, native->times, 0.95, 200);
-          row.ratio_low = likely.low;
-          row.ratio_high = likely.high;
-          if (tuned && !no_slower(likely.low, likely.high, median(native->times)))
-            result_.missed.push_back({"native", likely});
+        const auto likely = &r == &*native ? std::nullopt : likely_ratio(r.times, native->times);
+        if (likely) {
+          row.ratio_low = likely->low;
+          row.ratio_high = likely->high;
+          if (tuned && !no_slower(likely->low, likely->high, median(native->times)))
+            result_.missed.push_back({"native", *likely});
         }
       }
       result_.rows.push_back(std::move(row));

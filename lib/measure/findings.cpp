@@ -125,16 +125,18 @@ finding check_ranks(int ranks_here, const fingerprint& here) {
     return value && std::find(wanted.begin(), wanted.end(), value) != wanted.end();
   };
   if ((is("Open MPI") && is_set("OMPI_MCA_mpi_yield_when_idle", {"1", "true", "yes"})) ||
-      (is("MPICH") && is_set("MPIR_CVAR_POLLS_BEFORE_YIELD", {"1"}))) {
+      (is("MPICH") && is_set("MPIR_CVAR_POLLS_BEFORE_YIELD", {"1"})) ||
+      (is("Intel(R) MPI") && is_set("I_MPI_THREAD_YIELD", {"1", "2", "3"}))) {
     f.message += ", and waiting ranks give way";
     return f;
   }
   f.ok = false;
   f.message +=
       ": waiting ranks take cores from ranks that work, and calls take 5 to 1000 times as long; ";
-  f.message += is("Open MPI") ? "start with mpirun --mca mpi_yield_when_idle 1"
-               : is("MPICH")  ? "start with MPIR_CVAR_POLLS_BEFORE_YIELD=1"
-                              : "start fewer ranks";
+  f.message += is("Open MPI")       ? "start with mpirun --mca mpi_yield_when_idle 1"
+               : is("MPICH")        ? "start with MPIR_CVAR_POLLS_BEFORE_YIELD=1"
+               : is("Intel(R) MPI") ? "start with I_MPI_THREAD_YIELD=3"
+                                    : "start fewer ranks";
   return f;
 }
 

@@ -304,6 +304,17 @@ TEST_CASE("A collective that fails is launched alone once, and then left out") {
                                  "all_gather on 6 ranks: left out, as two launches failed"});
 }
 
+TEST_CASE("What the time was too short for is named") {
+  question one = three_collectives, both = three_collectives;
+  one.ranks = {4};
+  const auto launches = all_launches(one, made_up_machine(1));
+  CHECK(left_out(one, launches).empty());
+  both.ranks = {4, 8};
+  CHECK(left_out(both, launches) ==
+        std::vector<std::string>{"broadcast, all_gather, barrier on 8 ranks: not measured, as "
+                                 "the time was over; a larger --budget continues"});
+}
+
 TEST_CASE("The time of a launch is estimated from earlier launches on as many ranks") {
   const launch_request next{.num_ranks = 4, .budget_s = 9};
   CHECK(estimated_s(next, {}) == Approx(10));
