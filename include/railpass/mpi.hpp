@@ -188,7 +188,8 @@ int start_tuning(MPI_Comm comm);
 ///   call of a communicator that may be tuned
 std::string last_arm(MPI_Comm comm);
 
-/// Writes the statistics of all communicators whose rank 0 is this process. Local.
+/// Writes the statistics of all communicators whose rank 0 is this process. Local; below
+/// MPI_THREAD_MULTIPLE not while another thread calls railpass.
 /// @param path the file that is replaced atomically, in versioned JSON; `railpass stats` shows it
 /// @throws railpass::error if the file cannot be written
 void dump_statistics(const std::string& path);

@@ -103,7 +103,8 @@ int railpass_configure_f(railpass_fint comm, const char* setting, const char* va
 /** Starts tuning `comm` at its next call. Collective. */
 int railpass_start_tuning(MPI_Comm comm);
 int railpass_start_tuning_f(railpass_fint comm);
-/** Writes the statistics, as JSON, of all communicators whose rank 0 is this process. Local. */
+/** Writes the statistics, as JSON, of all communicators whose rank 0 is this process. Local; below
+ * MPI_THREAD_MULTIPLE not while another thread calls railpass. */
 int railpass_dump_statistics(const char* path);
 
 /* ---- function sets: the fastest of several versions of an operation */

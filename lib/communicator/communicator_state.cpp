@@ -54,11 +54,14 @@ int state_key() {
   return key;
 }
 
-communicator_state* known_state(MPI_Comm comm) {
+// Null without a state. An invalid communicator goes to the program's error handler, which may
+// leave by a longjmp; if it returns, the code is its error.
+communicator_state* known_state(MPI_Comm comm, int& code) {
+  const outside there;
   void* known = nullptr;
   int found = 0;
-  PMPI_Comm_get_attr(comm, state_key(), &known, &found);
-  return found ? static_cast<communicator_state*>(known) : nullptr;
+  code = PMPI_Comm_get_attr(comm, state_key(), &known, &found);
+  return code == MPI_SUCCESS && found ? static_cast<communicator_state*>(known) : nullptr;
 }
 
 }  // namespace
@@ -87,16 +90,11 @@ communicator_state* communicator_state::find_or_make(MPI_Comm comm, process& own
   // MPICH still reads attributes that it has deleted, whose memory may already belong to another
   // communicator. So no attribute of a communicator that is being freed is read.
   if (freeing::now(comm)) return nullptr;
-  void* known = nullptr;
-  int found = 0;
-  {
-    const outside there;  // an invalid communicator goes to the program's error handler
-    code = PMPI_Comm_get_attr(comm, state_key(), &known, &found);
-  }
+  communicator_state* const known = known_state(comm, code);
   if (code != MPI_SUCCESS) return nullptr;
-  if (found) {
-    seen = {comm, static_cast<communicator_state*>(known), now};
-    return seen.state;
+  if (known) {
+    seen = {comm, known, now};
+    return known;
   }
   // A rank without a state would be native, unnoticed, while the other ranks are tuned.
   auto* const fresh = new communicator_state(comm, owner);
@@ -124,15 +122,20 @@ int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-communicator_state::freeing::freeing(MPI_Comm comm) : comm_(comm), outer_(innermost) {
-  innermost = this;
-  process* const owner = process::get();
+communicator_state::freeing::freeing(MPI_Comm comm) : comm_(comm) {
   // MPI frees none of these communicators, and reports the error.
-  if (!owner || comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return;
-  if (communicator_state* const state = known_state(comm)) state->leave();
+  if (!process::get() || comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
+    return;
+  communicator_state* const state = known_state(comm, invalid_);
+  if (invalid_ != MPI_SUCCESS) return;
+  if (state) state->leave();
+  outer_ = std::exchange(innermost, this);
+  is_under_way_ = true;
 }
 
-communicator_state::freeing::~freeing() { innermost = outer_; }
+communicator_state::freeing::~freeing() {
+  if (is_under_way_) innermost = outer_;
+}
 
 bool communicator_state::freeing::now(MPI_Comm comm) {
   for (const freeing* one = innermost; one; one = one->outer_)

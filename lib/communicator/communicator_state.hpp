@@ -32,12 +32,16 @@ class communicator_state final : public known_communicator {
     ~freeing();
     freeing(const freeing&) = delete;
     freeing& operator=(const freeing&) = delete;
+    /// The error of an invalid communicator, after its error handler has been called.
+    int invalid() const { return invalid_; }
     /// Whether this thread is freeing `comm`.
     static bool now(MPI_Comm comm);
 
    private:
     MPI_Comm comm_;
-    freeing* outer_;  // a delete callback may free a further communicator
+    int invalid_ = MPI_SUCCESS;
+    bool is_under_way_ = false;
+    freeing* outer_ = nullptr;  // a delete callback may free a further communicator
   };
   /// The delete callback of the attribute.
   static int on_free(MPI_Comm comm, int key, void* value, void* extra);

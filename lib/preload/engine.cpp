@@ -105,7 +105,7 @@ constexpr auto Finalize = [](const auto& go_on) {
 
 constexpr auto Comm_free = [](const auto& go_on, const MPI_Comm* comm) {
   const communicator_state::freeing this_one(comm ? *comm : MPI_COMM_NULL);
-  return go_on();
+  return this_one.invalid() == MPI_SUCCESS ? go_on() : this_one.invalid();
 };
 constexpr auto Comm_disconnect = Comm_free;
 

@@ -259,17 +259,16 @@ bool kept_knowledge::begin() {
   return true;
 }
 
-void kept_knowledge::keep(knowledge::run_record so_far, int num_hosts,
-                          const std::string& mpi_library) {
+void kept_knowledge::keep(knowledge::run_record so_far, const std::string& mpi_library) {
   try {
+    const std::lock_guard lock(keeping_);
     if (so_far.contexts.empty() || !begin() || is_under_way(written_)) return;
     // What it throws is said at the end, if it is still so then.
-    written_ =
-        start_task([run = run_, so_far = std::move(so_far), num_hosts, mpi_library]() mutable {
-          so_far.machine = files::this_machine(num_hosts, mpi_library);
-          so_far.was = conditions_now();
-          run->keep(so_far);
-        });
+    written_ = start_task([run = run_, so_far = std::move(so_far), mpi_library]() mutable {
+      so_far.machine = files::this_machine(so_far.machine.num_hosts, mpi_library);
+      so_far.was = conditions_now();
+      run->keep(so_far);
+    });
   } catch (const std::exception&) {  // as above
   }
 }

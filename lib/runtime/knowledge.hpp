@@ -16,6 +16,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -71,8 +72,8 @@ class kept_knowledge {
   /// waits for the thread, and end() stops it.
   void tidy();
   /// Writes in the background, in case the run is killed. The same thread finds the marks of the
-  /// machine other than `num_hosts` and the MPI library.
-  void keep(knowledge::run_record so_far, int num_hosts, const std::string& mpi_library);
+  /// machine other than the number of hosts and the MPI library. Any thread may call.
+  void keep(knowledge::run_record so_far, const std::string& mpi_library);
   /// Writes at the end, within the rest of the patience. Returns a sentence about a problem, or
   /// nothing. Throws std::bad_alloc.
   std::string end(knowledge::run_record run, double patience_left_s);
@@ -83,6 +84,7 @@ class kept_knowledge {
 
   std::string setting_;
   std::stop_source tidying_;
+  std::mutex keeping_;
   std::future<void> tidied_, written_;  // written_: the latest results so far
   std::shared_ptr<store::run_under_way> run_;
 };

@@ -78,7 +78,7 @@ environment_settings read_and_checked() {
 
 // Seconds between two savings of what a run has learnt. Each pause is as long as the run so far, up
 // to the longest pause, so that a killed run loses at most half of its knowledge. Other leaders
-// than rank 0 send messages and write no file.
+// than rank 0 write no file; they send messages, a few dozen in all, which wait in rank 0's memory.
 constexpr double first_keeping_s = 1, first_telling_s = 0.1, longest_pause_s = 3600;
 // Seconds that rank 0 waits for the last messages of other leaders, and that every rank waits for
 // the last times of other ranks. These ranks come to MPI_Finalize, which waits for them, too.
@@ -151,7 +151,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
   if (values_.enable && !values_.plan.empty()) read_plan(problems);
   if (values_.enable && !values_.advisories.empty()) read_advisories(problems);
   if (values_.enable) hang_watch::begin(values_.hang_report, values_.log);
-  if (values_.enable && values_.knowledge != "off")
+  if (keeps_knowledge_)
     halt_watch::begin(values_.hang_report, values_.knowledge, mpi_library_, values_.log);
 
   create_datatype_key(&datatype_key_);
@@ -252,7 +252,12 @@ void process::finalize() {
     look_for_idle_pins();
   }
   if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
-  for (known_communicator* const one : communicators_) one->drop();
+  std::vector<known_communicator*> ended;
+  {
+    const std::lock_guard lock(mutex_);  // a thread may still ask for statistics
+    ended.swap(communicators_);
+  }
+  for (known_communicator* const one : ended) one->drop();
   bases::of_process().end();
 }
 
@@ -318,26 +323,27 @@ void process::keep_so_far() {
   const double passed_s = clock_() - began_s_;
   double due_s = keep_after_s_;
   if (passed_s < due_s ||  // another thread was first
-      !keep_after_s_.compare_exchange_strong(due_s, passed_s + std::min(passed_s, longest_pause_s)))
+      !keep_after_s_.compare_exchange_strong(
+          due_s, passed_s + (world_rank_ == 0 ? std::min(passed_s, longest_pause_s) : passed_s)))
     return;
-  if (values_.knowledge == "off" || !values_.enable) return;
+  if (!keeps_knowledge_) return;
   try {
     if (world_rank_ != 0) return leaders_.tell(learnt().contexts);
     leaders_.hear();
-    kept_.keep(learnt(), num_hosts_, mpi_library_);
+    kept_.keep(learnt(), mpi_library_);
   } catch (const std::bad_alloc&) {  // the next attempt may succeed
   }
 }
 
 void process::keep_learnt() {
-  if (values_.knowledge == "off" || !values_.enable) return;
+  if (!keeps_knowledge_) return;
   try {
     if (world_rank_ != 0) return leaders_.tell_last(learnt().contexts);
     leaders_.hear_last(last_times_s + last_words_s);  // leaders wait for times first
     const double began_s = steady_clock_s();
     const own_float_environment own;
     knowledge::run_record run = learnt();
-    run.machine = files::this_machine(num_hosts_, mpi_library_);
+    run.machine = files::this_machine(run.machine.num_hosts, mpi_library_);
     const double left_s = std::max(0.0, patience_s - (steady_clock_s() - began_s));
     if (const std::string problem = kept_.end(std::move(run), left_s); !problem.empty())
       record(problem);
@@ -345,13 +351,15 @@ void process::keep_learnt() {
   }
 }
 
-// Contexts that are worth keeping, without the machine's marks, which may be in files.
+// Contexts that are worth keeping, without the machine's marks but the number of hosts, as the
+// others may be in files.
 knowledge::run_record process::learnt() {
   const own_float_environment own;
   select::statistics_dump dump;
   {
     const std::lock_guard lock(mutex_);
     dump = freed_;
+    dump.machine_id.num_hosts = num_hosts_;
     for (const known_communicator* const one : communicators_)
       if (world_rank_ == 0 || tells(world_rank_, world_size_, one->num_ranks()))
         one->add_statistics(dump);
@@ -387,7 +395,7 @@ void process::say_summary() {
     text +=
         has_profile ? "" : " No profile of this machine was used (railpass sample, railpass fit).";
     std::fprintf(stderr, "%s\n", text.c_str());
-    if (values_.knowledge == "off") return;
+    if (!keeps_knowledge_) return;
     const std::string upgrade =
         sentence_about_upgrade(values_.knowledge, files::this_machine(num_hosts_, mpi_library_));
     if (!upgrade.empty()) std::fprintf(stderr, "railpass: %s\n", printable(upgrade).c_str());
@@ -602,10 +610,16 @@ void process::share_exclusions(bool all_have_the_same) {
   shares_exclusions_ = true;
 }
 
+void process::keep_no_knowledge() {
+  const std::lock_guard lock(mutex_);
+  keeps_knowledge_ = false;
+  known_.clear();
+}
+
 std::optional<knowledge::experience> process::recall(const knowledge::problem& of) {
   const own_float_environment own;
   const std::lock_guard lock(mutex_);
-  if (values_.knowledge == "off") return std::nullopt;
+  if (!keeps_knowledge_) return std::nullopt;
   // Libraries make communicators of the same shape, in some programs hundreds.
   constexpr std::size_t enough = 8;
   select::statistics_dump living;
@@ -614,8 +628,9 @@ std::optional<knowledge::experience> process::recall(const knowledge::problem& o
       one->add_contexts_like(of, living);
   living.written_at = files::utc_now();
   std::vector<knowledge::experience> all = worth_keeping(living).contexts;
-  for (const knowledge::experience& e : known_)
-    if (knowledge::distance(e.of, of)) all.push_back(e);
+  for (const auto* const known : {&known_, &known_here_})
+    for (const knowledge::experience& e : *known)
+      if (knowledge::distance(e.of, of)) all.push_back(e);
   return knowledge::closest(all, of);
 }
 
@@ -625,12 +640,13 @@ std::vector<knowledge::neighbour> process::recall_near(const knowledge::near_sea
   std::vector<knowledge::neighbour> near;
   for (const known_communicator* const one : communicators_) one->add_near(wanted, near);
   const std::string now = files::utc_now();
-  for (const knowledge::experience& e : known_)
-    if (const auto away = knowledge::near(e.of, wanted))
-      near.push_back({.distance = away->distance,
-                      .octaves = away->octaves,
-                      .days_ago = knowledge::days_between(e.last_at, now).value_or(0),
-                      .known = e});
+  for (const auto* const known : {&known_, &known_here_})
+    for (const knowledge::experience& e : *known)
+      if (const auto away = knowledge::near(e.of, wanted))
+        near.push_back({.distance = away->distance,
+                        .octaves = away->octaves,
+                        .days_ago = knowledge::days_between(e.last_at, now).value_or(0),
+                        .known = e});
   std::ranges::stable_sort(near, {}, &knowledge::neighbour::distance);
   near.resize(std::min(near.size(), knowledge::most_near));
   return near;
@@ -638,13 +654,13 @@ std::vector<knowledge::neighbour> process::recall_near(const knowledge::near_sea
 
 // Programs and libraries make and free communicators of the same shape again and again.
 void process::remember(const select::statistics_dump& learnt) {
-  if (values_.knowledge == "off") return;
+  if (!keeps_knowledge_) return;
   for (const knowledge::experience& fresh : worth_keeping(learnt).contexts) {
-    const auto same = std::ranges::find(known_, fresh.of, &knowledge::experience::of);
-    if (same != known_.end())
+    const auto same = std::ranges::find(known_here_, fresh.of, &knowledge::experience::of);
+    if (same != known_here_.end())
       *same = knowledge::joined(*same, fresh);
-    else if (known_.size() < most_known)
-      known_.push_back(fresh);
+    else if (known_here_.size() < most_known)
+      known_here_.push_back(fresh);
   }
 }
 

@@ -100,6 +100,9 @@ class process {
   /// Knowledge about this problem or a similar problem, from earlier runs and from other
   /// communicators of this run. Throws std::bad_alloc.
   std::optional<knowledge::experience> recall(const knowledge::problem& of);
+  /// From now on no knowledge is recalled, and nothing that calls teach is kept; quarantine and
+  /// records of hangs go on. For measurements, before any communicator is tuned. Local.
+  void keep_no_knowledge();
   /// Knowledge about problems of a function set with near features, the nearest first; see
   /// knowledge::near(). Live communicators of this run count whatever the setting. Throws
   /// std::bad_alloc.
@@ -233,6 +236,7 @@ class process {
   static std::atomic<process*> running_;
 
   settings values_;
+  bool keeps_knowledge_ = values_.enable && values_.knowledge != "off";
   clock_function clock_ = steady_clock_s;
   const int world_rank_, world_size_;
   const std::string mpi_library_;
@@ -252,7 +256,8 @@ class process {
   trace_file trace_;
   std::vector<known_communicator*> communicators_;
   std::vector<std::shared_ptr<shared_rails>> rails_;
-  std::vector<knowledge::experience> known_;
+  std::vector<knowledge::experience> known_,
+      known_here_;  // by earlier runs; by freed communicators
   knowledge::stakes_of_job at_stake_;
   kept_knowledge kept_;  // rank 0 of MPI_COMM_WORLD
   leaders leaders_;

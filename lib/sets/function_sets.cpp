@@ -229,7 +229,7 @@ bool request_state::is_taught_by_region() {
       met_teaches_ = met_->decider().tunes() && met_->has_ranks_of(comm_);
       met_context_ = -1;
     }
-    if (met_teaches_) return true;
+    if (met_teaches_ && met_->decider().tunes()) return true;
   }
   return false;
 }

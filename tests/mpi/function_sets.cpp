@@ -588,6 +588,30 @@ TEST_CASE("a region teaches sets of the same ranks only") {
   CHECK(apart.set.winner() == "t16u4");
 }
 
+TEST_CASE("a set learns alone once the communicator of its region has been freed") {
+  const planted_clock clock;
+  const communicator world = communicator::duplicate_of_world();
+  for (const int entries : {5, 6, 7, 20}) {
+    const communicator own = communicator::duplicate_of_world();
+    tiles taught("taught", own);
+    MPI_Comm whole = MPI_COMM_NULL;
+    MPI_Comm_dup(world, &whole);
+    region solve("solve", whole);
+    std::vector<double> field(1);
+    for (int k = 0; k < 300; ++k) {
+      if (k == entries) MPI_Comm_free(&whole);
+      const auto timed = solve.enter();
+      taught.set(field);
+      // Versions must be the same on all ranks.
+      std::string first = taught.set.last();
+      first.resize(16);
+      MPI_Bcast(first.data(), 16, MPI_CHAR, 0, world);
+      CHECK(taught.set.last() == first.c_str());
+    }
+    CHECK(taught.set.winner() == "t16u4");
+  }
+}
+
 TEST_CASE("a request's calls never take what it leaves out, and the others' may") {
   const planted_clock clock;
   const communicator world = communicator::duplicate_of_world();

@@ -11,6 +11,7 @@
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 #include "support/records.hpp"
+#include "support/scratch_directory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +19,6 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -218,17 +218,16 @@ TEST_CASE("a profile that cannot be used is recorded once, and tuning goes on wi
 }
 
 TEST_CASE("a profile of one host serves communicators on one, in whatever order they come") {
-  const int rank = communicator::duplicate_of_world().rank();
+  const communicator world = communicator::duplicate_of_world();
   process& here = *process::get();
+  const scratch_directory folder;
   for (const bool several_first : {false, true}) {
-    const std::string path =
-        "one_host." + std::to_string(rank) + (several_first ? ".first" : "") + ".json";
+    const std::string path = folder.file(several_first ? "first.json" : "second.json");
     std::ofstream(path) << files::to_json(
         profile{.machine_id = {.num_hosts = 1}, .machine = select::generic_machine()});
     if (several_first) CHECK(here.read_profile(path, 2, "") == nullptr);
     CHECK(here.read_profile(path, 1, "") != nullptr);
     CHECK(here.read_profile(path, 2, "") == nullptr);
-    std::filesystem::remove(path);
   }
 }
 
@@ -488,12 +487,12 @@ TEST_CASE("a dump can be written at any time, and only where it can be") {
   for (int call = 0; call < 20; ++call) sum_of_ranks(world);
   CHECK_THROWS_AS(mpi::dump_statistics("/nonexistent/folder/dump.json"), error);
   if (world.rank() != 0) return;
-  const std::string path = "lifecycle_dump.np" + std::to_string(world.size()) + ".json";
+  const scratch_directory folder;
+  const std::string path = folder.file("dump.json");
   mpi::dump_statistics(path);
   std::ifstream file(path);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   if (world.size() > 1) CHECK(text.find("\"all_reduce\"") != std::string::npos);
-  std::remove(path.c_str());
 }
 
 TEST_CASE("calls on several communicators from several threads do not disturb each other") {
@@ -540,8 +539,8 @@ TEST_CASE("calls on several communicators from several threads do not disturb ea
       }
     }
   };
-  const std::string path = "lifecycle_threads.np" + std::to_string(comms[0].size()) + "." +
-                           std::to_string(comms[0].rank()) + ".json";
+  const scratch_directory folder;
+  const std::string path = folder.file("threads.json");
   std::thread watcher([&] {
     while (!over) {
       mpi::dump_statistics(path);
@@ -554,7 +553,6 @@ TEST_CASE("calls on several communicators from several threads do not disturb ea
   for (std::thread& t : threads) t.join();
   over = true;
   watcher.join();
-  std::remove(path.c_str());
   MPI_Type_free(&pair);
   CHECK(wrong == std::array<int, num_threads>{});
 }

@@ -38,7 +38,13 @@ static void fail(int how) {
     MPI_Bcast(in, 1, MPI_INT, num_ranks + 5, comm);
   else if (how == 1)
     MPI_Barrier(invalid());
-  else
+  else if (how == 2) {
+    MPI_Comm none = MPI_COMM_NULL;
+    MPI_Comm_free(&none);
+  } else if (how == 3) {
+    MPI_Comm wrong_one = invalid();
+    MPI_Comm_free(&wrong_one);
+  } else
     MPI_Allreduce(in, out, 1, MPI_INT, MPI_OP_NULL, comm);
 }
 
@@ -58,6 +64,18 @@ static void calls_below(int round) {
   }
 }
 
+// With calls, so that it is tuned.
+static void make_and_free(void) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm_dup(comm, &copy);
+  for (int k = 0; k < 12; ++k) {
+    int sum = 0;
+    MPI_Allreduce(&k, &sum, 1, MPI_INT, MPI_SUM, copy);
+    wrong += sum != k * num_ranks;
+  }
+  MPI_Comm_free(&copy);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -69,8 +87,9 @@ int main(int argc, char** argv) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, by);
   for (int round = 0; round < rounds; ++round) {
     calls_below(round);
+    make_and_free();
     if (round % 10 == 5 && rank == 0)
-      for (int how = 0; how < 3; ++how) fail(how);
+      for (int how = 0; how < 5; ++how) fail(how);
   }
   MPI_Errhandler_free(&by);
   MPI_Comm_free(&comm);

@@ -83,6 +83,7 @@ class Preloaded(unittest.TestCase):
     def run_ranks(self, *command, preload=(), mpiexec=MPIEXEC, ranks=RANKS, **settings):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
         environment["RAILPASS_KNOWLEDGE"] = "off"  # each run is the first one
+        environment["RAILPASS_CONF"] = ""  # the site does not decide what is tested
         # MPI_Finalize waits 50 ms for what ranks still have to say. On a busy machine that may be
         # too short, and UCX warns on standard output of the message that nobody received.
         environment["UCX_LOG_LEVEL"] = "error"
@@ -457,9 +458,9 @@ class Preloaded(unittest.TestCase):
 
     def test_an_error_handler_that_jumps(self):
         program = self.program("error_handlers.c")
-        self.natively(program, expected="18 caught, 0 wrong\n", ranks=3)
+        self.natively(program, expected="30 caught, 0 wrong\n", ranks=3)
         output, calls = self.tuned(program, ranks=3)
-        self.assertEqual(output, "18 caught, 0 wrong\n")
+        self.assertEqual(output, "30 caught, 0 wrong\n")
         self.assertGreater(calls["all_reduce"], 100)
 
     def test_signals_and_few_files(self):
@@ -709,7 +710,7 @@ class Preloaded(unittest.TestCase):
         self.remember(store, "300")
         kept = [p.read_bytes() for p in self.files_of(store)]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
-        environment.update(RAILPASS_KNOWLEDGE=store, LD_PRELOAD=":".join(
+        environment.update(RAILPASS_KNOWLEDGE=store, RAILPASS_CONF="", LD_PRELOAD=":".join(
             filter(None, (PRELOAD, os.environ.get("LD_PRELOAD")))))
 
         def begin(*arguments):
@@ -718,10 +719,10 @@ class Preloaded(unittest.TestCase):
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
         for run in [begin("300"), begin("300")]:
-            out, err = run.communicate(timeout=100)
+            out, err = run.communicate(timeout=300)
             self.assertEqual((run.returncode, out), (0, b"0 wrong\n"), err)
         killed = begin("300", "killed")
-        killed.communicate(timeout=100)
+        killed.communicate(timeout=300)
         self.assertNotEqual(killed.returncode, 0)
         self.assertLessEqual(set(kept), {p.read_bytes() for p in self.files_of(store)})
         _, dump = self.remember(store, "300")
@@ -787,7 +788,7 @@ class Preloaded(unittest.TestCase):
             self.assertIn(word, ours[0])
 
     def test_a_program_without_mpi(self):
-        done = subprocess.run(["true"], env={**os.environ, "LD_PRELOAD": PRELOAD}, timeout=20,
+        done = subprocess.run(["true"], env={**os.environ, "LD_PRELOAD": PRELOAD}, timeout=300,
                               capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 

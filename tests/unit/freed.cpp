@@ -58,13 +58,15 @@ TEST_CASE("communicators whose calls reached other sizes have all sizes once the
   statistics_dump all;
   for (const std::int64_t longest : {100, 100000, 1000}) {
     statistics_dump one = one_communicator("halo", 10, 1e-6);
-    one.contexts.front().from_bytes = 100;
+    one.contexts.front().from_bytes = longest / 2;
     one.contexts.front().to_bytes = longest;
     one.contexts.front().mean_bytes = double(longest);
     add_freed(all, std::move(one));
   }
   REQUIRE(all.contexts.size() == 1);
+  CHECK(all.contexts.front().from_bytes == 50);
   CHECK(all.contexts.front().to_bytes == 100000);
+  CHECK(all.contexts.front().first_bytes == 33700);
   CHECK(*all.contexts.front().mean_bytes == Approx(101100.0 / 3));
   CHECK(mixes_sizes(all.contexts.front()));
 }
@@ -75,6 +77,16 @@ TEST_CASE("however many names there are, what is kept is bounded and no call is 
   CHECK(all.contexts.size() == most_freed_contexts + 1);
   CHECK(all.contexts.back().communicator == other_freed_communicators);
   CHECK(all_calls(all) == 7000);
+}
+
+TEST_CASE("however many features the calls of function sets have, what is kept is bounded") {
+  statistics_dump all;
+  for (int i = 0; i < 1000; ++i) {
+    statistics_dump one = one_communicator("halo", 7, 1e-6);
+    one.contexts.front().operation = "set+length=" + std::to_string(i);
+    add_freed(all, std::move(one));
+  }
+  CHECK(all.contexts.size() == 2 * most_freed_contexts);
 }
 
 TEST_CASE("rails that are opened and closed again and again are counted together") {

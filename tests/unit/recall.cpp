@@ -149,6 +149,16 @@ TEST_CASE("few samples tell nothing beside a sure prediction, unless they contra
   CHECK(prior_with(1.2).spread == Approx(0.1));
   CHECK(std::exp(prior_with(30).log_seconds) > 20 * predicted_s);
   CHECK(prior_with(30).spread > 0.1);
+  // No other arm is believed to be as slow.
+  const double others_s = std::exp(c.prior_of(c.plain, "chain").log_seconds);
+  for (const std::int64_t samples : {2, 100}) {
+    experience known = known_of({{"chain", others_s}}, samples);
+    known.arms.push_back(known_of({{"binomial", 30 * predicted_s}}, 2).arms[0]);
+    const auto priors = c.with(known);
+    for (const std::string other : {"linear", "chain"})
+      CHECK(c.prior_of(priors, other).log_seconds ==
+            Approx(c.prior_of(c.plain, other).log_seconds).margin(0.02));
+  }
 }
 
 TEST_CASE("what was learnt long ago is believed less") {

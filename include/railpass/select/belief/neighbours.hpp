@@ -49,9 +49,10 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
     const double shift = thinks->log_seconds() - there->log_seconds;
     const bool contradicts =
         std::abs(shift) > most_deviations * std::hypot(thinks->spread, there->spread);
-    if (thinks->spread >= 0.9 * there->spread && !contradicts) continue;
+    const bool is_sure = thinks->spread < 0.9 * there->spread;
+    if (!is_sure && !contradicts) continue;
     known[i] = {shift, thinks->spread * thinks->spread, contradicts};
-    if (!priors[i].native) shifts.push_back(known[i]->shift);
+    if (is_sure && !priors[i].native) shifts.push_back(shift);
   }
   const double of_model = shifts.empty() ? 0 : median(shifts);
   const double kept = std::pow(kept_per_octave, octaves);

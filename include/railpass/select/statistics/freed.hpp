@@ -13,16 +13,19 @@
 
 namespace railpass::select {
 
-/// Contexts beyond this number are summed over all other communicators, under this name.
+/// Contexts beyond this number are summed over all other communicators, under this name, and once
+/// there are twice as many, dropped.
 inline constexpr std::size_t most_freed_contexts = 128;
 inline constexpr const char* other_freed_communicators = "(others that were freed)";
 
 namespace detail {
 
+// Contexts with a mean size are of any size: which sizes they had does not tell them apart.
 inline bool is_same_context(const context_statistics& a, const context_statistics& b) {
   return a.communicator == b.communicator && a.collective == b.collective &&
          a.num_ranks == b.num_ranks && a.ranks_per_node == b.ranks_per_node && a.rails == b.rails &&
-         a.from_bytes == b.from_bytes && a.operation == b.operation && a.policy == b.policy;
+         (a.mean_bytes && b.mean_bytes ? true : a.from_bytes == b.from_bytes) &&
+         a.operation == b.operation && a.policy == b.policy;
 }
 
 inline void add_arm(arm_statistics& to, const arm_statistics& one) {
@@ -59,6 +62,8 @@ inline void add_context(context_statistics& to, context_statistics&& one) {
   if (to.mean_bytes && one.mean_bytes && to.calls + one.calls > 0) {
     to.mean_bytes = (double(to.calls) * *to.mean_bytes + double(one.calls) * *one.mean_bytes) /
                     double(to.calls + one.calls);
+    to.first_bytes = std::llround(*to.mean_bytes);
+    to.from_bytes = std::min(to.from_bytes, one.from_bytes);
     to.to_bytes = std::max(to.to_bytes, one.to_bytes);
   }
   to.calls += one.calls;
@@ -101,7 +106,7 @@ inline void add_freed(statistics_dump& all, statistics_dump&& one) {
     }
     if (known != all.contexts.end())
       detail::add_context(*known, std::move(context));
-    else
+    else if (all.contexts.size() < 2 * most_freed_contexts)
       all.contexts.push_back(std::move(context));
   }
 }
