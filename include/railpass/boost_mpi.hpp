@@ -272,6 +272,16 @@ void scatterv(const boost::mpi::communicator& comm, const std::vector<T>& in,
   railpass::scatterv(comm, in, sizes, out, root);
 }
 
+template <tuned T>
+void scatterv(const boost::mpi::communicator& comm, const T* in, T* out, int out_size, int root) {
+  railpass::scatterv(comm, in, out, out_size, root);
+}
+template <tuned T>
+void scatterv(const boost::mpi::communicator& comm, const std::vector<T>& in, T* out, int out_size,
+              int root) {
+  railpass::scatterv(comm, in, out, out_size, root);
+}
+
 template <tuned T, class Op>
 void reduce(const boost::mpi::communicator& comm, const T& in, T& out, Op op, int root) {
   railpass::reduce(comm, in, out, op, root);
@@ -287,6 +297,15 @@ void reduce(const boost::mpi::communicator& comm, const T* in, int n, T* out, Op
 template <tuned T, class Op>
 void reduce(const boost::mpi::communicator& comm, const T* in, int n, Op op, int root) {
   railpass::reduce(comm, in, n, op, root);
+}
+template <tuned T, class Op>
+void reduce(const boost::mpi::communicator& comm, const std::vector<T>& in, std::vector<T>& out,
+            Op op, int root) {
+  railpass::reduce(comm, in, out, op, root);
+}
+template <tuned T, class Op>
+void reduce(const boost::mpi::communicator& comm, const std::vector<T>& in, Op op, int root) {
+  railpass::reduce(comm, in, op, root);
 }
 
 template <tuned T, class Op>

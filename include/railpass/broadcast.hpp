@@ -16,7 +16,8 @@ namespace railpass {
 /// the archive. Archives (a packed_oarchive at the root, a packed_iarchive elsewhere) and skeletons
 /// are sent the same way. The content of an object is sent by its datatype.
 /// @throws boost::mpi::exception if MPI fails
-/// @throws railpass::error on every rank if an archive is longer than 2^31 - 1 bytes
+/// @throws railpass::error on every rank if an archive is longer than 2^31 - 1 bytes, and on the
+///   other ranks if the root cannot serialise the value; the root throws what stopped it
 ///
 ///     std::vector<double> model(n);
 ///     railpass::broadcast(world, model.data(), n, 0);
@@ -62,8 +63,8 @@ struct broadcast_fn {
                                                 comm, options));
     } else if (comm.rank() == root) {
       boost::mpi::packed_oarchive archive(comm);
-      detail::save(archive, values, n);
-      detail::broadcast_archive(comm, archive, root, options);
+      const detail::serialising by([&] { detail::save(archive, values, n); });
+      detail::broadcast_archive(comm, archive, root, options, by);
     } else {
       boost::mpi::packed_iarchive archive(comm);
       detail::broadcast_archive(comm, archive, root, options);
@@ -78,8 +79,8 @@ struct broadcast_fn {
                            const call_options& options) {
     if (comm.rank() == root) {
       std::enable_if_t<!std::is_void_v<T>, boost::mpi::packed_skeleton_oarchive> archive(comm);
-      archive << object;
-      detail::broadcast_archive(comm, archive.get_skeleton(), root, options);
+      const detail::serialising by([&] { archive << object; });
+      detail::broadcast_archive(comm, archive.get_skeleton(), root, options, by);
     } else {
       std::enable_if_t<!std::is_void_v<T>, boost::mpi::packed_skeleton_iarchive> archive(comm);
       detail::broadcast_archive(comm, archive.get_skeleton(), root, options);

@@ -114,11 +114,12 @@ request irecv(const boost::mpi::communicator& comm, int source, int tag, T* valu
     state->value_bytes = sizeof(T);
     state->message = mpi::irecv({&part, 1}, source, tag, comm);
   } else {
-    state->load = [comm, values, n](std::vector<char>& bytes) {
-      boost::mpi::packed_iarchive archive(comm, bytes.size());
-      std::copy(bytes.begin(), bytes.end(), static_cast<char*>(archive.address()));
-      detail::load(archive, values, n);
-    };
+    if (source != MPI_PROC_NULL)  // from there nothing comes
+      state->load = [comm, values, n](std::vector<char>& bytes) {
+        boost::mpi::packed_iarchive archive(comm, bytes.size());
+        std::copy(bytes.begin(), bytes.end(), static_cast<char*>(archive.address()));
+        detail::load(archive, values, n);
+      };
     state->message = mpi::irecv(state->archive, source, tag, comm, state);
   }
   return request(state);

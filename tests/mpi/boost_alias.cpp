@@ -82,6 +82,28 @@ TEST_CASE("calls that name no namespace are tuned") {
     CHECK(sum == comm.rank() * (comm.rank() + 1L) / 2);
   });
   check_tuned([](const communicator& comm) {
+    const std::vector<int> ones(3, 1);
+    std::vector<int> sums;
+    if (comm.rank() == 0)
+      reduce(comm, ones, sums, std::plus<int>(), 0);
+    else
+      reduce(comm, ones, std::plus<int>(), 0);
+    CHECK(sums == std::vector<int>(comm.rank() == 0 ? 3 : 0, comm.size()));
+  });
+  check_tuned([](const communicator& comm) {
+    std::vector<int> values, places;
+    const std::vector<int> sizes(std::size_t(comm.size()), 1);
+    for (int r = 0; r < comm.size(); ++r) values.push_back(10 * r), places.push_back(r);
+    int mine = -1;
+    if (comm.rank() == 0)
+      scatterv(comm, values, sizes, places, &mine, 1, 0);
+    else if (comm.rank() % 2 == 0)
+      scatterv(comm, values, &mine, 1, 0);
+    else
+      scatterv(comm, values.data(), &mine, 1, 0);
+    CHECK(mine == 10 * comm.rank());
+  });
+  check_tuned([](const communicator& comm) {
     int product = 0;
     const int two = 2;
     if (comm.rank() == 0)

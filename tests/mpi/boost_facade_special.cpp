@@ -9,10 +9,12 @@
 #include <boost/mpi/skeleton_and_content.hpp>
 #include <boost/serialization/list.hpp>
 #include <boost/serialization/map.hpp>
+#include <boost/serialization/split_member.hpp>
 
 #include <functional>
 #include <list>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,7 +33,46 @@ void check_error(const Call& call, const std::string& expected) {
   CHECK(said == expected);
 }
 
+// Cannot be serialised by the rank that it names.
+struct refusing {
+  int by = -1, rank = -1;
+  template <class Archive>
+  void save(Archive&, unsigned) const {
+    if (by == rank) throw std::runtime_error("refused");
+  }
+  template <class Archive>
+  void load(Archive&, unsigned) {}
+  BOOST_SERIALIZATION_SPLIT_MEMBER()
+};
+
 }  // namespace
+
+TEST_CASE("if a rank cannot serialise its values, all ranks hear of it") {
+  const mpi::communicator comm = railpass::tuned_world();
+  const int p = comm.size();
+  if (p == 1) return;
+  const auto check_refused = [&](int by, const auto& call) {
+    std::string said;
+    try {
+      call(refusing{by, comm.rank()});
+    } catch (const std::exception& problem) {
+      said = problem.what();
+    }
+    CHECK(said == (comm.rank() == by ? "refused" : "a rank could not serialise its values"));
+  };
+  std::vector<refusing> out(std::size_t(p), refusing{});
+  for (int round = 0; round < 20; ++round) {
+    check_refused(p - 1, [&](refusing value) { railpass::broadcast(comm, value, p - 1); });
+    check_refused(p - 1, [&](refusing value) { railpass::gather(comm, value, out, 0); });
+    check_refused(0, [&](refusing value) { railpass::all_gather(comm, value, out); });
+    check_refused(0, [&](refusing value) {
+      railpass::scatter(comm, std::vector<refusing>(std::size_t(p), value), value, 0);
+    });
+    check_refused(p - 1, [&](refusing value) {
+      railpass::all_to_all(comm, std::vector<refusing>(std::size_t(p), value), out);
+    });
+  }
+}
 
 TEST_CASE("archives, skeletons and content are broadcast") {
   const mpi::communicator comm = railpass::tuned_world();
@@ -176,6 +217,7 @@ TEST_CASE("archives that are too long together are an error for all who know the
   check_error([] { archives({1200000000, 1200000000}); }, said);
   check_error([] { railpass::detail::archive_count(-2400000000); }, said);
   const archives longest({2147483647, 0});
-  CHECK(longest.announced() == std::vector<std::int64_t>{2147483647, 0});
+  const railpass::detail::serialising well([] {});
+  CHECK(longest.announced(well, 2) == std::vector<std::int64_t>{2147483647, 0});
   CHECK(longest.offsets()[1] == 2147483647);
 }

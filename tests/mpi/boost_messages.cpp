@@ -60,6 +60,14 @@ TEST_CASE("fewer values than there is room for are counted") {
   r.wait();
 }
 
+TEST_CASE("what comes from beyond a wall is nothing, of any type") {
+  const tuned_rails rails;
+  std::string text = "kept";
+  const boost::mpi::status s = railpass::recv(rails.comm, MPI_PROC_NULL, 0, text);
+  CHECK(text == "kept");
+  CHECK(s.source() == MPI_PROC_NULL);
+}
+
 TEST_CASE("segments are packed from where they are, and unpacked to others") {
   const tuned_rails rails;
   const auto& world = rails.comm;

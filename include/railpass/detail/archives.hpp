@@ -7,7 +7,8 @@
 //
 // If archives together are longer than MPI can count, all ranks throw the same railpass::error. In
 // an all_to_all, only the receiving rank knows the length that it receives, and only that rank
-// throws.
+// throws. If a rank cannot serialise its values, it throws what stopped it, once the other ranks
+// know and throw a railpass::error.
 #pragma once
 
 #include "railpass/detail/boost_mpi.hpp"
@@ -16,13 +17,43 @@
 #include <boost/mpi/packed_oarchive.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <limits>
 #include <numeric>
 
 namespace railpass::detail {
 
+/// The announced length of values that their rank could not serialise.
+inline constexpr std::int64_t not_serialised = std::numeric_limits<std::int64_t>::min();
+
+/// Serialises values on this rank alone, and keeps what that throws until the other ranks know.
+class serialising {
+ public:
+  template <class Work>
+  explicit serialising(const Work& work) {
+    try {
+      work();
+    } catch (...) {
+      problem_ = std::current_exception();
+    }
+  }
+  std::int64_t announced(std::size_t bytes) const {
+    return problem_ ? not_serialised : std::int64_t(bytes);
+  }
+  bool failed() const { return problem_ != nullptr; }
+  void rethrow() const {
+    if (problem_) std::rethrow_exception(problem_);
+  }
+
+ private:
+  std::exception_ptr problem_;
+};
+
 /// Returns the length of archives as MPI's int. archives::announced has turned lengths that are too
 /// long into negative numbers.
 inline int archive_count(std::int64_t bytes) {
+  if (bytes == not_serialised) throw error("a rank could not serialise its values");
   if (bytes < 0 || bytes > std::numeric_limits<int>::max())
     throw error("serialised values have " + std::to_string(bytes < 0 ? -bytes : bytes) +
                 " bytes; at most 2147483647 can be sent in one call");
@@ -58,9 +89,10 @@ class archives {
     bytes_.insert(bytes_.end(), bytes, bytes + archive.size());
     lengths_bytes_.push_back(std::int64_t(archive.size()));
   }
-  /// Returns the length to announce to each rank; the negative total length if the archives
-  /// together are too long.
-  std::vector<std::int64_t> announced() const {
+  /// Returns the length to announce to each of `ranks` ranks; the negative total length if the
+  /// archives together are too long.
+  std::vector<std::int64_t> announced(const serialising& by, int ranks) const {
+    if (by.failed()) return std::vector<std::int64_t>(std::size_t(ranks), not_serialised);
     const std::int64_t all = std::reduce(lengths_bytes_.begin(), lengths_bytes_.end());
     if (all <= std::numeric_limits<int>::max()) return lengths_bytes_;
     return std::vector<std::int64_t>(lengths_bytes_.size(), -all);
@@ -102,11 +134,18 @@ inline void broadcast_bytes(const boost::mpi::communicator& comm, void* data, in
 /// The root's part of the broadcast of an archive.
 inline void broadcast_archive(const boost::mpi::communicator& comm,
                               const boost::mpi::packed_oarchive& archive, int root,
-                              const call_options& options) {
+                              const call_options& options, const serialising& by) {
   require_root("broadcast", comm, root);
-  std::int64_t size = std::int64_t(archive.size());
+  std::int64_t size = by.announced(archive.size());
   broadcast_bytes(comm, &size, sizeof size, root, options);
+  by.rethrow();
   broadcast_bytes(comm, const_cast<void*>(archive.address()), archive_count(size), root, options);
+}
+
+inline void broadcast_archive(const boost::mpi::communicator& comm,
+                              const boost::mpi::packed_oarchive& archive, int root,
+                              const call_options& options) {
+  broadcast_archive(comm, archive, root, options, serialising([] {}));
 }
 
 /// The part of the other ranks in the broadcast of an archive.
@@ -124,12 +163,13 @@ inline void broadcast_archive(const boost::mpi::communicator& comm,
 /// Returns archives with the lengths of all ranks' archives. All ranks learn all lengths, even if
 /// only a root needs them, so that all ranks agree on whether the total is too long.
 inline archives archives_of_all(const boost::mpi::communicator& comm,
-                                const boost::mpi::packed_oarchive& own,
+                                const boost::mpi::packed_oarchive& own, const serialising& by,
                                 const call_options& options) {
-  const std::int64_t length = std::int64_t(own.size());
+  const std::int64_t length = by.announced(own.size());
   std::vector<std::int64_t> lengths(std::size_t(comm.size()));
   check("MPI_Allgather", mpi::all_gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T,
                                          comm, policy_of(options)));
+  by.rethrow();
   return archives(std::move(lengths));
 }
 
@@ -139,8 +179,10 @@ void gather_archives(const boost::mpi::communicator& comm, const T* in, int n, T
                      const blocks& layout, int root, const call_options& options) {
   const bool at_root = comm.rank() == root;
   boost::mpi::packed_oarchive own(comm);
-  if (!at_root) save(own, in, n);
-  archives all = archives_of_all(comm, own, options);
+  const serialising by([&] {
+    if (!at_root) save(own, in, n);
+  });
+  archives all = archives_of_all(comm, own, by, options);
   if (at_root) all.make_room();
   check("MPI_Gatherv", mpi::gatherv(own.address(), int(own.size()), MPI_BYTE, all.bytes(),
                                     all.sizes(), all.offsets(), MPI_BYTE, root, comm, options));
@@ -157,8 +199,8 @@ void all_gather_archives(const boost::mpi::communicator& comm, const T* in, int 
   const int rank = comm.rank();
   T* const own_block = out + layout.begin(rank);
   boost::mpi::packed_oarchive own(comm);
-  save(own, in == in_place<T>() ? own_block : in, n);
-  archives all = archives_of_all(comm, own, options);
+  const serialising by([&] { save(own, in == in_place<T>() ? own_block : in, n); });
+  archives all = archives_of_all(comm, own, by, options);
   all.make_room();
   check("MPI_Allgatherv", mpi::all_gatherv(own.address(), int(own.size()), MPI_BYTE, all.bytes(),
                                            all.sizes(), all.offsets(), MPI_BYTE, comm, options));
@@ -173,13 +215,15 @@ void scatter_archives(const boost::mpi::communicator& comm, const T* in, const b
                       T* out, int n, int root, const call_options& options) {
   const bool at_root = comm.rank() == root;
   archives all;
-  if (at_root)
-    for (int k = 0; k < comm.size(); ++k)
+  const serialising by([&] {
+    for (int k = 0; at_root && k < comm.size(); ++k)
       all.add(comm, in + layout.begin(k), k == root ? 0 : layout.size(k));
-  const std::vector<std::int64_t> lengths = all.announced();
+  });
+  const std::vector<std::int64_t> lengths = all.announced(by, comm.size());
   std::int64_t length = 0;
   check("MPI_Scatter", mpi::scatter(lengths.data(), 1, MPI_INT64_T, &length, 1, MPI_INT64_T, root,
                                     comm, policy_of(options)));
+  by.rethrow();
   const int count = archive_count(length);
   all.set_tables();
   boost::mpi::packed_iarchive own(comm);
@@ -199,12 +243,15 @@ void all_to_all_archives(const boost::mpi::communicator& comm, const T* in, cons
   const int p = comm.size(), rank = comm.rank();
   const T* const from = in == in_place<T>() ? out : in;
   archives outgoing;
-  for (int k = 0; k < p; ++k)
-    outgoing.add(comm, from + in_layout.begin(k), k == rank ? 0 : in_layout.size(k));
-  const std::vector<std::int64_t> told = outgoing.announced();
+  const serialising by([&] {
+    for (int k = 0; k < p; ++k)
+      outgoing.add(comm, from + in_layout.begin(k), k == rank ? 0 : in_layout.size(k));
+  });
+  const std::vector<std::int64_t> told = outgoing.announced(by, p);
   std::vector<std::int64_t> lengths(told.size());
   check("MPI_Alltoall", mpi::all_to_all(told.data(), 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T,
                                         comm, policy_of(options)));
+  by.rethrow();
   archives incoming(std::move(lengths));
   outgoing.set_tables();
   incoming.make_room();
