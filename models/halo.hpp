@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -28,6 +29,15 @@ struct grid_query {
   double element_bytes = 8;
   bool corners = false;
   std::vector<int> host_of_rank{};  ///< numbered from 0 on
+  /// The ranks whose messages count: see judge_ranks(). Empty: all.
+  std::vector<int> judged{};
+
+  std::vector<int> judged_ranks() const {
+    if (!judged.empty()) return judged;
+    std::vector<int> all(host_of_rank.size());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
 };
 
 /// The elements of block `at` if `elements` are cut into `blocks` blocks, as equal as possible.
@@ -49,10 +59,11 @@ inline double message_bytes(const grid_query& q, const process_grid& grid,
 inline std::vector<std::int64_t> message_lengths(const grid_query& q, const process_grid& grid,
                                                  std::size_t most) {
   const std::vector<bool> all(q.global.size(), true);
+  const std::vector<int> ranks = q.judged_ranks();
   std::vector<std::int64_t> longest;
   for (const std::vector<int>& steps : steps_to_neighbours(all, q.corners)) {
     longest.push_back(0);
-    for (int rank = 0; rank < int(q.host_of_rank.size()); ++rank)
+    for (const int rank : ranks)
       if (const int peer = grid.neighbour(rank, steps);
           peer != rank && peer != process_grid::no_rank)
         longest.back() = std::max(
@@ -69,7 +80,7 @@ inline double exchange_s(const grid_query& q, const process_grid& grid) {
   const std::vector<std::vector<int>> neighbours = steps_to_neighbours(all, q.corners);
   std::vector<double> links_s(q.host_of_rank.size());  // by host; not more entries than ranks
   double busiest_rank_s = 0, slowest_way_s = 0;
-  for (int rank = 0; rank < int(q.host_of_rank.size()); ++rank) {
+  for (const int rank : q.judged_ranks()) {
     const std::vector<int> at = grid.coordinates(rank);
     const int host = q.host_of_rank[std::size_t(rank)];
     double rank_s = 0;
@@ -112,6 +123,27 @@ void each_grid(std::vector<int>& factors, std::size_t k, int ranks, const F& fou
 }
 
 }  // namespace detail
+
+/// Lets all ranks count, or, where looking at all in every grid would take more than seconds, those
+/// of some hosts, evenly chosen: their blocks differ from the others' by an element.
+inline void judge_ranks(grid_query& q) {
+  constexpr double most_looks = 1e7;
+  double grids = 0;
+  std::vector<int> factors(q.global.size());
+  const auto ranks = int(q.host_of_rank.size());
+  detail::each_grid(factors, 0, ranks, [&](const std::vector<int>&) { ++grids; });
+  const std::vector<bool> all(q.global.size(), true);
+  const double looks = grids * double(steps_to_neighbours(all, q.corners).size()) * ranks;
+  const int hosts = 1 + *std::ranges::max_element(q.host_of_rank);
+  const int chosen = std::clamp(int(hosts * std::min(1.0, most_looks / looks)), 1, hosts);
+  const auto is_chosen = [&](int host) {
+    const auto before = [&](std::int64_t h) { return h * chosen / hosts; };
+    return before(host + 1) > before(host);
+  };
+  q.judged.clear();
+  for (int rank = 0; rank < ranks; ++rank)
+    if (is_chosen(q.host_of_rank[std::size_t(rank)])) q.judged.push_back(rank);
+}
 
 /// The time of exchanges like those of a grid.
 struct measured_exchange {

@@ -45,6 +45,12 @@ struct local_sample {
   double seconds = 0;
 };
 
+/// Whether ranks of the call sent each other messages over such links.
+inline bool uses_link(const collective_time& t, link_class link) {
+  return link == link_class::across_nodes ? t.num_ranks > t.ranks_per_node
+                                          : std::min(t.num_ranks, t.ranks_per_node) > 1;
+}
+
 /// The input of railpass/fit: the measurements of one or several files.
 struct measurements {
   std::vector<link_sample> links{};

@@ -30,6 +30,9 @@ std::string problem_of(std::span<const std::int64_t> global, const suggestion_op
     if (global[k] < 1)
       return std::to_string(global[k]) + " elements in dimension " + std::to_string(k) +
              "; expected at least 1";
+  if (constexpr std::size_t most_dimensions = 8; global.size() > most_dimensions)
+    return std::to_string(global.size()) + " dimensions; expected at most " +
+           std::to_string(most_dimensions);
   if (options.width < 0) return "width " + std::to_string(options.width) + "; expected 0 or more";
   if (options.element_bytes < 1)
     return "elements of " + std::to_string(options.element_bytes) + " bytes; expected at least 1";
@@ -80,13 +83,14 @@ std::vector<int> best_on_first(const std::vector<std::int64_t>& marks,
             named.empty() ? nullptr : p->read_profile(named, int(ranks_on.size()), ""))
       machine = known->machine;
   }
-  const grid_query query{.machine = machine,
-                         .global = {global.begin(), global.end()},
-                         .periodic = periodic,
-                         .width = options.width,
-                         .element_bytes = double(options.element_bytes),
-                         .corners = options.corners,
-                         .host_of_rank = host_of_rank};
+  grid_query query{.machine = machine,
+                   .global = {global.begin(), global.end()},
+                   .periodic = periodic,
+                   .width = options.width,
+                   .element_bytes = double(options.element_bytes),
+                   .corners = options.corners,
+                   .host_of_rank = host_of_rank};
+  judge_ranks(query);
   if (!p) return best_grid(query);
   int most_on_one = 1;
   for (const auto& [host, ranks] : ranks_on) most_on_one = std::max(most_on_one, ranks);

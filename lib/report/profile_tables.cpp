@@ -42,9 +42,8 @@ void print(const profile& p, const measurements& m, output& out) {
     const std::string name = across ? "across nodes" : "same node";
     const bool sampled =
         std::ranges::any_of(m.links, [&](const link_sample& s) { return s.link == link; });
-    const bool used = std::ranges::any_of(m.collectives, [&](const collective_time& t) {
-      return across ? t.num_ranks > t.ranks_per_node : t.ranks_per_node > 1;
-    });
+    const bool used = std::ranges::any_of(
+        m.collectives, [&](const collective_time& t) { return uses_link(t, link); });
     if (!sampled && (!m.links.empty() || !used)) {
       out.words() << name << ": not measured"
                   << (m.links.empty() ? ""

@@ -397,6 +397,8 @@ TEST_CASE("times of 1 KiB to 256 KiB on 8 hosts predict 1 MiB within 15 %, witho
     errors.push_back(median_error(fit, truth));
     CHECK(errors.back() <= 0.15);
     check_monotone(fit.machine.across_nodes);
+    CHECK(knows_links(fit, 8, 1));
+    CHECK_FALSE(knows_links(fit, 8, 8));  // no time used such links
     for (const algorithm_correction& c : fit.corrections) {
       CAPTURE(c.algorithm, c.factor);
       CHECK(c.factor > 0.3);
@@ -406,6 +408,20 @@ TEST_CASE("times of 1 KiB to 256 KiB on 8 hosts predict 1 MiB within 15 %, witho
   }
   INFO("median errors, mean over seeds: " << median(errors));
   CHECK(median(errors) < 0.12);
+}
+
+TEST_CASE("of very many times of an algorithm some stand for all") {
+  measurements m;
+  for (int i = 1; i <= 3000; ++i)
+    m.collectives.push_back({.collective = "broadcast",
+                             .arm = "binomial",
+                             .num_ranks = 2 + i % 30,
+                             .bytes = 64 * i,
+                             .median_s = std::log2(2 + i % 30) * (1e-5 + 1e-9 * 64 * i)});
+  const profile fit = fit_profile(m, {.num_hosts = 32}, "");
+  REQUIRE(fit.corrections.size() == 1);
+  CHECK(fit.corrections[0].points.size() == 200);
+  CHECK(median_error(fit, m.collectives) < 0.2);
 }
 
 TEST_CASE("link samples and times of collectives together predict better than closed forms alone") {

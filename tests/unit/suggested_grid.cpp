@@ -122,6 +122,25 @@ TEST_CASE("long domains are cut across, square ones both ways") {
   CHECK(best_grid(q).empty());
 }
 
+TEST_CASE("of very many ranks those of some hosts are looked at, and the grid is as good") {
+  const machine_model machine = slow_between_hosts();
+  grid_query q{
+      .machine = machine, .global = {4096, 4096, 4096, 64}, .periodic = {true, true, true, true}};
+  for (int rank = 0; rank < 1 << 16; ++rank) q.host_of_rank.push_back(rank / 64);
+  judge_ranks(q);
+  CHECK(q.judged.size() % 64 == 0);
+  CHECK((q.judged.size() >= 64 && q.judged.size() < 4096));
+  const std::vector<int> best = best_grid(q);
+  REQUIRE(best.size() == 4);
+  const auto all_s = [&](const std::vector<int>& extents) {
+    grid_query all = q;
+    all.judged.clear();
+    return exchange_s(all, {extents, q.periodic});
+  };
+  CHECK(all_s(best) < 1.02 * all_s({16, 16, 16, 16}));
+  CHECK(all_s(best) < 0.5 * all_s({1 << 12, 16, 1, 1}));
+}
+
 TEST_CASE(
     "what exchanges took counts where it is known, and what the model is off by there elsewhere") {
   const machine_model machine = slow_between_hosts();

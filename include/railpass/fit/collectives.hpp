@@ -237,6 +237,22 @@ class collective_problem {
   Eigen::VectorXd errors_;  // variances
 };
 
+// The times that tell how far an algorithm is off its closed form: all, or some, evenly chosen by
+// ranks and size, because the work grows with the cube of their number.
+inline std::vector<std::size_t> points_of(std::span<const known_time> known, int family) {
+  constexpr std::size_t most = 200;
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < known.size(); ++i)
+    if (known[i].family == family) all.push_back(i);
+  if (all.size() <= most) return all;
+  std::ranges::stable_sort(all, {}, [&](std::size_t i) {
+    return std::pair(known[i].measured->num_ranks, known[i].measured->bytes);
+  });
+  std::vector<std::size_t> some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(all[i * all.size() / most]);
+  return some;
+}
+
 }  // namespace detail
 
 /// Trust in the initial machine: its links were sampled, or guessed to an order of magnitude.
@@ -290,8 +306,7 @@ inline collective_fit fit_collectives(const machine_model& start,
     std::vector<misfit_features> features;
     std::vector<double> residuals, seconds;
     std::vector<detail::time_error> errors;
-    for (std::size_t i = 0; i < known.size(); ++i) {
-      if (known[i].family != int(f)) continue;
+    for (const std::size_t i : detail::points_of(known, int(f))) {
       seconds.push_back(known[i].measured->median_s);
       features.push_back(select::misfit_features_of(known[i].what, known[i].call(result.machine)));
       residuals.push_back(r(Eigen::Index(i)));

@@ -77,9 +77,15 @@ inline profile fit_profile(const measurements& m, const fingerprint& machine_id,
                         same_node || across ? machine_trust::sampled : machine_trust::guessed);
     result.machine = std::move(fit.machine);
     result.corrections = std::move(fit.corrections);
-    if (!same_node && !across)
-      result.machine.same_node.residual_spread = result.machine.across_nodes.residual_spread =
-          fit.residual_spread;
+    const auto spread_of = [&](link_class link) {
+      const bool used = std::ranges::any_of(
+          m.collectives, [&](const collective_time& t) { return uses_link(t, link); });
+      return used ? fit.residual_spread : unsampled_spread;
+    };
+    if (!same_node && !across) {
+      result.machine.same_node.residual_spread = spread_of(link_class::same_node);
+      result.machine.across_nodes.residual_spread = spread_of(link_class::across_nodes);
+    }
   } else if (!same_node && !across) {
     throw error("fit: expected one-way times of a link or times of algorithms, found neither");
   }
