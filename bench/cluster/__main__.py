@@ -22,6 +22,7 @@ more, its ranks waiting for one another: that is what --timeout is for. Messages
 """
 
 import argparse
+import contextlib
 import fcntl
 import functools
 import json
@@ -97,15 +98,13 @@ class Cluster:
 
     def up(self, hosts, rate, mtu, shared=None):
         check_machine()
-        STATE.mkdir(exist_ok=True)
-        with open(STATE / "lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with alone():
             if self.namespaces() or self.directory.exists():
                 raise Failed(f"cluster '{self.name}' is up, at least in part; take it down first")
             try:
                 self._create(hosts, rate, mtu, shared)
             except BaseException:
-                self.down()
+                self._remove()
                 raise
 
     def _create(self, hosts, rate, mtu, shared):
@@ -167,6 +166,10 @@ class Cluster:
 
     def down(self):
         """Removes everything there is of this cluster; nothing to remove is no error."""
+        with alone():
+            self._remove()
+
+    def _remove(self):
         self.kill_processes()
         for name in self.namespaces():
             call("ip", "netns", "del", name)
@@ -254,6 +257,15 @@ def ended(process, timeout):
     """As Popen.wait, which for ever keeps its lock if a signal's exception comes at the wrong time."""
     with os.fdopen(os.pidfd_open(process.pid)) as pid:
         return bool(select.select([pid], [], [], timeout)[0])
+
+
+@contextlib.contextmanager
+def alone():
+    """While no other cluster comes or goes: they share files of the machine."""
+    STATE.mkdir(exist_ok=True)
+    with open(STATE / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def address(index, rail=0):

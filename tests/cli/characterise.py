@@ -20,15 +20,15 @@ class Characterise(ProgramTest):
         with open(self.path("found/" + name), encoding="utf-8") as file:
             return file.read()
 
-    def command(self):
-        return ["characterise", "-o", self.path("found"), "-n", "2", "--collectives",
-                "broadcast,gather", "--budget", "6s"]
+    def command(self, budget="6s", ranks="2"):
+        return ["characterise", "-o", self.path("found"), "-n", ranks, "--collectives",
+                "broadcast,gather", "--budget", budget]
 
-    def interrupt_after_a_launch(self):
-        with subprocess.Popen([PROGRAM, *self.command()], env=self.settings(), text=True,
+    def interrupt_after_launch(self, number, **of):
+        with subprocess.Popen([PROGRAM, *self.command(**of)], env=self.settings(), text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as running:
-            self.wait_until(lambda: os.path.exists(self.path("found/launches/0001.json")))
+            self.wait_until(lambda: os.path.exists(self.path(f"found/launches/{number:04}.json")))
             running.send_signal(signal.SIGINT)
             errors = running.communicate(timeout=300)[1]
         self.assertEqual(running.returncode, 1, errors)
@@ -36,16 +36,17 @@ class Characterise(ProgramTest):
         self.assertTrue(os.path.exists(self.path("found/page.html")))
 
     def test_a_folder_that_other_verbs_read_and_that_an_interrupted_run_continues(self):
-        self.interrupt_after_a_launch()
+        self.interrupt_after_launch(1, budget="1min", ranks="2,3")
+        self.assertIn("on 3 ranks: not measured yet", self.read("page.html"))
         first = self.launches()
         before = [self.read("samples.json")] + [self.read("launches/" + name) for name in first]
-        done = self.run_railpass(*self.command())
+        self.interrupt_after_launch(max(len(first) + 1, 4), budget="1min")
         self.assertGreater(len(self.launches()), len(first))
         self.assertEqual([self.read("samples.json")] +
                          [self.read("launches/" + name) for name in first], before)
         # The time is over: nothing is measured again.
         all_launches = self.launches()
-        self.run_railpass(*self.command())
+        done = self.run_railpass(*self.command(budget="1s"))
         self.assertEqual(self.launches(), all_launches)
 
         for words in ("launches in", "broadcast", "gather", "page: "):

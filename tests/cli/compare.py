@@ -109,7 +109,7 @@ class Compare(ProgramTest):
                               text=True) as process:
             self.wait_until(lambda: os.path.exists(log) and os.path.getsize(log) == runs)
             process.send_signal(number)
-            said, problem = process.communicate(timeout=60)
+            said, problem = process.communicate(timeout=300)
         os.remove(log)
         self.assertEqual(process.returncode, 1, problem)
         return said, problem

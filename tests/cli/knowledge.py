@@ -226,6 +226,8 @@ class Knowledge(ProgramTest):
         self.addCleanup(subprocess.run, ["chmod", "-R", "u+w", self.folder], check=True)
         later = self.write("later.json", json.dumps(dump("2026-03-01T12:00:00Z")))
         nobody = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+        if self.start([*nobody, "test", "-x", PROGRAM]).returncode != 0:
+            self.skipTest("only root may look into the build's folder")
 
         def run(*arguments):
             return self.start([*nobody, PROGRAM, "knowledge", *arguments, "--store", self.store])

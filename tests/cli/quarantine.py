@@ -61,6 +61,22 @@ class Quarantine(ProgramTest):
         self.assertIn("all_reduce:ring", result.stdout)
         self.assertTrue(os.path.exists(path))
 
+    def test_bench_avoids_what_is_in_quarantine_and_keeps_nothing(self):
+        settings = {"RAILPASS_KNOWLEDGE": self.own}
+        bench = ("bench", "--collectives", "all_gather", "--bytes", "1KiB", "--budget", "200ms", "--arms",
+                 "native,tuned,ring", "--all", "--json", "-")
+
+        def arms():
+            found = json.loads(self.run_ranks(3, *bench, environment=settings).stdout)
+            self.assertFalse(os.path.exists(os.path.join(self.own, "machines")))
+            return found["environment"]["machine"]["mpi_library"], {row["arm"] for row in found["results"]}
+
+        library, found = arms()
+        self.assertIn("ring", found)
+        self.add(self.own, collective="all_gather", mpi_library=library)
+        _, found = arms()
+        self.assertEqual(found, {"native", "tuned"})
+
     @unittest.skipUnless("TEST_CHECKS" in os.environ, "needs the program of mpi.checks")
     def test_the_next_run_avoids_what_a_run_has_found(self):
         settings = {"RAILPASS_KNOWLEDGE": self.own}

@@ -51,7 +51,9 @@ class Run(ProgramTest):
         ranks = len(os.sched_getaffinity(0)) + 1
         if ranks > 16:
             self.skipTest("too many cores here")
-        done = self.run_railpass("run", "-n", ranks, "sleep", 0.2)
+        # As without what other tests need.
+        refuses = {"OMPI_MCA_rmaps_base_oversubscribe": "0", "PRTE_MCA_rmaps_default_mapping_policy": ""}
+        done = self.run_railpass("run", "-n", ranks, "sleep", 0.2, environment=refuses)
         self.assertEqual(done.stdout + done.stderr, "")
 
     def test_the_program_s_status_is_the_status(self):

@@ -179,7 +179,7 @@ class Tune(ProgramTest):
                 self.wait_until(lambda: os.path.getsize(self.path("started")) >= 6 * 8)
                 self.assertGreaterEqual(len(self.running(mark)), 8)
                 process.send_signal(number)
-                process.wait(timeout=60)
+                process.wait(timeout=3000)
                 self.wait_until(lambda: self.running(mark) == [])
                 self.assertEqual([n for n in os.listdir(self.path("temporary")) if "railpass" in n], [])
 
@@ -197,12 +197,12 @@ class Tune(ProgramTest):
                                               self.launches() < before + 6):
                 time.sleep(0.01)
             process.send_signal(number)
-            said = process.communicate(timeout=30)[1]
+            said = process.communicate(timeout=300)[1]
             if number == signal.SIGINT:
                 self.assertEqual(process.returncode, 1)
                 self.assertIn("run the same command again to resume", said)
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True,
-                              text=True, stdin=subprocess.DEVNULL, timeout=60, check=True)
+                              text=True, stdin=subprocess.DEVNULL, timeout=3000, check=True)
         self.assertIn("continues after", done.stderr)
         with open(self.path("result.json"), encoding="utf-8") as file:
             found = json.load(file)

@@ -69,7 +69,7 @@ class TunedProgram(ProgramTest):
             try:
                 self.wait_until(lambda: len(sharing()) == 2)
                 os.kill(sharing()[0], signal.SIGKILL)
-                self.assertNotEqual(job.wait(timeout=60), 0)
+                self.assertNotEqual(job.wait(timeout=300), 0)
             finally:
                 job.terminate()
         self.wait_until(lambda: sharing() == [])  # it has no name, so it is gone

@@ -6,6 +6,7 @@
 Ends with the tool's status for SKIPPED where the machine cannot emulate a cluster.
 """
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -17,7 +18,16 @@ from pathlib import Path
 TOOL, DISTINCT_HOSTS, RAILS_BETWEEN_HOSTS, LOST_NETWORK, CLOCKS = sys.argv[1:]
 SKIPPED = 77
 NAME = f"t{os.getpid()}x"  # other clusters may be up
+STATE = Path("/run/railpass-cluster")
 ALLOWED_CONTROLS = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+
+
+def allowed_controls():
+    """While no cluster comes, which changes them for a moment."""
+    STATE.mkdir(exist_ok=True)
+    with open(STATE / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return ALLOWED_CONTROLS.read_text()
 
 
 def command(*words):
@@ -33,7 +43,7 @@ def remains():
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout
     found = [line for line in listed.splitlines() if line.startswith(NAME)]
     found += [str(p) for p in Path("/etc/netns").glob(NAME + "*")]
-    found += [str(p) for p in Path("/run/railpass-cluster").glob(NAME + "*")]
+    found += [str(p) for p in STATE.glob(NAME + "*")]
     return found
 
 
@@ -53,9 +63,9 @@ class Cluster(unittest.TestCase):
         self.assertIn(text, done.stderr)
 
     def test_hosts_are_distinct_and_messages_arrive(self):
-        allowed = ALLOWED_CONTROLS.read_text()
+        allowed = allowed_controls()
         self.succeed("up", "--hosts", "3", "--rate", "150mbit")
-        self.assertEqual(ALLOWED_CONTROLS.read_text(), allowed)
+        self.assertEqual(allowed_controls(), allowed)
         self.succeed("run", "--hosts", "3", "--", DISTINCT_HOSTS, "3", "1")
         self.succeed("run", "--hosts", "2", "--ranks-per-host", "2", "--",
                      DISTINCT_HOSTS, "4", "2")

@@ -170,7 +170,7 @@ class visitor {
 // introduction, so that most rounds have a visit.
 template <class Suffice>
 void open_until(const communicator& world, const Suffice& suffice) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(600);
   enum : int { go_on, done, too_late } state = go_on;
   while (state == go_on) {
     dawdles = world.rank() > 0;
