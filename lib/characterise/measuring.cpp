@@ -53,10 +53,7 @@ class machine {
         question_(q),
         progress_(progress),
         program_(std::filesystem::canonical("/proc/self/exe").string()),
-        starter_(launch::find_starter(launcher, {}, program_)) {
-    // Each launch is to be like the first one, and leaves nothing behind.
-    setenv("RAILPASS_KNOWLEDGE", "off", 1);
-  }
+        starter_(launch::find_starter(launcher, {}, program_)) {}
 
   void sample() {
     if (folder_.has(samples_name)) return;

@@ -411,7 +411,7 @@ std::vector<std::string> left_out(const question& q, std::span<const launch_reco
   }
   for (const auto& [ranks, names] : unmeasured)
     sentences.push_back(names + " on " + std::to_string(ranks) +
-                        " ranks: not measured, as the time was over; a larger --budget continues");
+                        " ranks: not measured yet; the same command continues within its --budget");
   return sentences;
 }
 

@@ -74,7 +74,7 @@ double estimated_s(const launch_request& next, std::span<const launch_record> so
 std::optional<launch_request> next_launch(const question& q, std::span<const launch_record> so_far);
 
 /// Sentences about the collectives that have no times on a number of ranks, because two launches
-/// failed or the time was over.
+/// failed or the time was too short.
 std::vector<std::string> left_out(const question& q, std::span<const launch_record> so_far);
 
 }  // namespace railpass::internal::characterise

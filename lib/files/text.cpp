@@ -27,7 +27,8 @@ namespace {
 // A new file beside the file that it will replace; removed unless the replacement succeeds.
 class replacement {
  public:
-  explicit replacement(const std::string& path) : path_(path) {
+  /// With the access rights of the file that it replaces, if there is one.
+  replacement(const std::string& path, const struct ::stat* before) : path_(path) {
     // O_EXCL follows no link and shares no file, should a name ever be met twice.
     for (int attempt = 0; attempt < 100 && !file_.is_open(); ++attempt) {
       std::uint64_t random = 0;
@@ -40,6 +41,7 @@ class replacement {
       if (!file_.is_open() && errno != EEXIST) break;
     }
     if (!file_.is_open()) fail(path, "cannot be created");
+    if (before) ::fchmod(file_.get(), before->st_mode & 0777);  // else they are those of a new file
   }
   replacement(const replacement&) = delete;
   replacement& operator=(const replacement&) = delete;
@@ -66,13 +68,14 @@ class replacement {
 
 void write_text(const std::string& path, std::string_view text, durability how) {
   struct ::stat status {};
-  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode)) {
     file_descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); }));
     if (!file.is_open()) fail(path, "cannot be opened for writing");
     if (!write_all(file.get(), text) || !file.close()) fail(path, "cannot be written");
     return;
   }
-  replacement(path).put(text, how);
+  replacement(path, exists ? &status : nullptr).put(text, how);
 }
 
 }  // namespace railpass::internal::files

@@ -4,6 +4,7 @@
 #include "collectives/registry.hpp"
 #include "lib/files/files.hpp"
 #include "lib/measure/carrier.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/select/belief/prior.hpp"
@@ -124,6 +125,8 @@ std::vector<contestant> contestants_of(const std::vector<std::string>& arms, col
 }
 
 bench_results begin_bench(const job& j) {
+  // Tuned calls are to be those of a first run, and what they learn is of no program.
+  if (process* const own = process::get()) own->keep_no_knowledge();
   bench_results all;
   all.machine_id = machine_marks(j.num_nodes());
   { const carrier must_open(all.machine_id.rails); }  // the arms' messages would be MPI's

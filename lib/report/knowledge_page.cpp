@@ -4,6 +4,7 @@
 #include "lib/report/knowledge_analysis.hpp"
 #include "lib/report/page.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/knowledge/freeze.hpp"
 #include "railpass/knowledge/groups.hpp"
 
 #include <algorithm>
@@ -38,11 +39,6 @@ const arm_experience* find(const experience& of, std::string_view arm) {
 }
 
 double median_of(const arm_experience& a) { return a.times.quantiles.median_s; }
-
-const arm_experience* best_of(const experience& of) {
-  const auto best = std::ranges::min_element(of.arms, {}, median_of);
-  return best == of.arms.end() ? nullptr : &*best;
-}
 
 /// Number of the group's problems in which each arm is the best.
 std::vector<std::pair<std::size_t, std::size_t>> winners_of(const group& g,
@@ -206,7 +202,8 @@ class contents {
       chart_series s{.name = name, .drawn_as = mark::curve};
       const arm_experience* before = nullptr;
       for (const seen& at : its) {
-        const arm_experience *best = best_of(*at.what), *native = find(*at.what, "native");
+        const arm_experience *best = knowledge::best_arm_of(*at.what),
+                             *native = find(*at.what, "native");
         if (native)
           s.points.push_back({.x = double(at.run),
                               .y = median_of(*best) / median_of(*native),
@@ -245,6 +242,7 @@ class contents {
           all.push_back({&e, &a, off, std::abs(off) > 2 * std::hypot(a.prior->spread, measured)});
         }
     if (all.empty()) return;
+    constexpr std::size_t most_points = 2000;
     std::ranges::stable_sort(all, std::greater{}, [](const error& e) {
       return std::pair(e.wrong, std::abs(e.log_ratio));
     });
@@ -252,12 +250,14 @@ class contents {
     page_.section("Errors of knowledge");
     page_.text(
         std::to_string(wrong) + " of " + std::to_string(all.size()) +
-        " predictions missed the measured time by more than twice the combined uncertainty.");
+        " predictions missed the measured time by more than twice the combined uncertainty." +
+        (all.size() > most_points
+             ? " The picture shows the worst " + std::to_string(most_points) + "."
+             : ""));
     chart both{.title = "Predicted against measured",
                .x = {.title = "predicted", .unit = "s", .logarithmic = true},
                .y = {.title = "measured", .unit = "s", .logarithmic = true},
                .series = {{.name = "wrong"}, {.name = "as predicted"}}};
-    constexpr std::size_t most_points = 2000;
     table lines({"context", "arm", "predicted", "measured", "ratio"});
     for (std::size_t i = 0; i < std::min(all.size(), most_points); ++i) {
       const error& e = all[i];

@@ -25,11 +25,7 @@ struct best_arm {
 
 // The arm with the surest gain, or the smallest mean if native was never timed.
 best_arm best_of(const knowledge::experience& e) {
-  if (const auto [arm, gain] = knowledge::surest_gain(e); arm) return {arm, gain};
-  const auto native = std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm);
-  if (native != e.arms.end()) return {&*native};
-  const auto mean_of = [](const knowledge::arm_experience& a) { return a.times.mean_s; };
-  return {&*std::ranges::min_element(e.arms, {}, mean_of)};
+  return {knowledge::best_arm_of(e), knowledge::surest_gain(e).second};
 }
 
 std::string speedup_text(const best_arm& best) {

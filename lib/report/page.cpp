@@ -77,7 +77,7 @@ std::string shown(double value, const chart_axis& axis) {
   return number(value) + (axis.unit.empty() ? "" : " " + axis.unit);
 }
 
-// The numbers of a chart; of very many points, the first.
+// The numbers of a chart; of very many points, the first, and how many more there are.
 table numbers_of(const chart& drawn) {
   constexpr std::size_t most_rows = 200;
   const auto any = [&](auto has) {
@@ -95,7 +95,7 @@ table numbers_of(const chart& drawn) {
   std::size_t rows = 0;
   for (const chart_series& s : drawn.series)
     for (const chart_point& p : s.points) {
-      if (rows++ == most_rows) return lines;
+      if (++rows > most_rows) continue;
       std::vector<std::string> row{shown(p.x, drawn.x), shown(p.y, drawn.y)};
       if (ranges)
         for (const auto& end : {p.low, p.high}) row.push_back(end ? shown(*end, drawn.y) : "-");
@@ -103,6 +103,11 @@ table numbers_of(const chart& drawn) {
       if (hints) row.push_back(p.hint);
       lines.add(std::move(row));
     }
+  if (rows > most_rows) {
+    std::vector<std::string> last(titles.size());
+    last.front() = std::to_string(rows - most_rows) + " more";
+    lines.add(std::move(last));
+  }
   return lines;
 }
 

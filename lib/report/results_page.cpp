@@ -154,7 +154,7 @@ class contents {
                  .y = {.title = "times as fast"},
                  .series = {{.name = "speedup", .drawn_as = mark::bars}},
                  .sideways = true};
-    std::size_t unmeasured = 0;
+    std::size_t unmeasured = 0, more = 0;
     for (const context_statistics* c : contexts) {
       if (c->current_arm == c->baseline) continue;
       const auto arm = std::ranges::find(c->arms, c->current_arm, &arm_statistics::arm);
@@ -162,7 +162,10 @@ class contents {
         ++unmeasured;
         continue;
       }
-      if (gained.x.names.size() == most_bars) continue;
+      if (gained.x.names.size() == most_bars) {
+        ++more;
+        continue;
+      }
       const double gain = arm->pairs->gain, reach = 1.96 * *arm->pairs->deviation;
       gained.series[0].points.push_back({.x = double(gained.x.names.size()),
                                          .y = std::exp(gain),
@@ -172,6 +175,7 @@ class contents {
       gained.x.names.push_back(short_name(*c));
     }
     if (!gained.x.names.empty()) page_.add(gained);
+    say_left_out(more);
     const auto native = std::ranges::count_if(
         contexts, [](const context_statistics* c) { return c->current_arm == c->baseline; });
     page_.text(std::to_string(native) + " of " + std::to_string(contexts.size()) +
@@ -285,9 +289,13 @@ class contents {
                 .y = {.title = "tuned / native"},
                 .series = {{.name = "tuned / native"}},
                 .sideways = true};
+    std::size_t more = 0;
     for (const bench_result& r : b.results) {
       if (r.arm != "tuned" || !r.ratio_to_native) continue;
-      if (tuned.x.names.size() == most_bars) break;
+      if (tuned.x.names.size() == most_bars) {
+        ++more;
+        continue;
+      }
       tuned.series[0].points.push_back({.x = double(tuned.x.names.size()),
                                         .y = *r.ratio_to_native,
                                         .low = r.ratio_low,
@@ -295,6 +303,11 @@ class contents {
       tuned.x.names.push_back(r.collective + " " + format_bytes(r.bytes));
     }
     if (!tuned.x.names.empty()) page_.add(tuned);
+    say_left_out(more);
+  }
+
+  void say_left_out(std::size_t more) {
+    if (more > 0) page_.text("The picture leaves out " + std::to_string(more) + " more.");
   }
 
   // Native, tuned, and the arms that are the fastest ones somewhere.

@@ -66,6 +66,17 @@ inline std::pair<const arm_experience*, gain_over_native> surest_gain(const expe
   return {best, best ? *compared_with_native(e, *best) : gain_over_native{}};
 }
 
+/// The arm that the experience speaks for: that of surest_gain(), else native, else the one with
+/// the least mean time. Null without arms.
+inline const arm_experience* best_arm_of(const experience& e) {
+  if (const arm_experience* const sure = surest_gain(e).first) return sure;
+  const auto native = std::ranges::find(e.arms, "native", &arm_experience::arm);
+  if (native != e.arms.end()) return &*native;
+  const auto mean_of = [](const arm_experience& a) { return a.times.mean_s; };
+  const auto best = std::ranges::min_element(e.arms, {}, mean_of);
+  return best == e.arms.end() ? nullptr : &*best;
+}
+
 struct frozen {
   std::vector<planned_calls> calls{};
   std::vector<std::string> left_out{};  ///< a sentence for each kind of call that no plan contains

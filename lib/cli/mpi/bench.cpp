@@ -254,8 +254,6 @@ int start(const options& o, const CLI::App& app) {
 
 int run(const options& o) {
   const request wanted = parse(o);
-  // Tuned calls are to be those of a first run, and what they learn is of no program.
-  setenv("RAILPASS_KNOWLEDGE", "off", 1);
   if (wants_own_algorithms(wanted)) measure::own_algorithms::prepare(wanted.arms, wanted.ops);
   return run_job([&](const measure::job& j) {
     if (j.num_ranks < 2) throw usage_error("expected at least 2 ranks: mpirun -n 2 railpass bench");
