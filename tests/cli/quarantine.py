@@ -69,7 +69,7 @@ class Quarantine(ProgramTest):
         def arms():
             found = json.loads(self.run_ranks(3, *bench, environment=settings).stdout)
             self.assertFalse(os.path.exists(os.path.join(self.own, "machines")))
-            return found["environment"]["machine"]["mpi_library"], {row["arm"] for row in found["results"]}
+            return found["environment"]["machine_id"]["mpi_library"], {row["arm"] for row in found["results"]}
 
         library, found = arms()
         self.assertIn("ring", found)
