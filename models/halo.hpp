@@ -5,6 +5,7 @@
 #pragma once
 
 #include "models/machine.hpp"
+#include "railpass/base/hash.hpp"
 #include "railpass/base/process_grid.hpp"
 #include "railpass/base/statistics.hpp"
 
@@ -125,7 +126,7 @@ void each_grid(std::vector<int>& factors, std::size_t k, int ranks, const F& fou
 }  // namespace detail
 
 /// Lets all ranks count, or, where looking at all in every grid would take more than seconds, those
-/// of some hosts, evenly chosen: their blocks differ from the others' by an element.
+/// of some hosts, drawn from all.
 inline void judge_ranks(grid_query& q) {
   constexpr double most_looks = 1e7;
   double grids = 0;
@@ -136,13 +137,14 @@ inline void judge_ranks(grid_query& q) {
   const double looks = grids * double(steps_to_neighbours(all, q.corners).size()) * ranks;
   const int hosts = 1 + *std::ranges::max_element(q.host_of_rank);
   const int chosen = std::clamp(int(hosts * std::min(1.0, most_looks / looks)), 1, hosts);
-  const auto is_chosen = [&](int host) {
-    const auto before = [&](std::int64_t h) { return h * chosen / hosts; };
-    return before(host + 1) > before(host);
-  };
+  std::vector<int> order(std::size_t(hosts), 0);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [](int host) { return scattered(std::uint64_t(host) + 1); });
+  std::vector<bool> is_chosen(std::size_t(hosts), false);
+  for (int i = 0; i < chosen; ++i) is_chosen[std::size_t(order[std::size_t(i)])] = true;
   q.judged.clear();
   for (int rank = 0; rank < ranks; ++rank)
-    if (is_chosen(q.host_of_rank[std::size_t(rank)])) q.judged.push_back(rank);
+    if (is_chosen[std::size_t(q.host_of_rank[std::size_t(rank)])]) q.judged.push_back(rank);
 }
 
 /// The time of exchanges like those of a grid.

@@ -66,11 +66,13 @@ def main():
         best = min(arms.values(), key=lambda row: row["median_s"])
         gain = native["median_s"] / best["median_s"]
         # The best of many is best by luck, too: the whole interval must say so.
-        if best["ratio_high"] < 1 / 1.05:
+        if best.get("ratio_high", math.inf) < 1 / 1.05:
             wins.append(gain)
         ratio, to_best = tuned["ratio_to_native"], tuned["ratio_to_best"]
-        no_slower = holds(tuned["ratio_low"], tuned["ratio_high"], native["median_s"])
-        near_best = holds(tuned["best_low"], tuned["best_high"], tuned["median_s"] / to_best)
+        # Too few repetitions tell no interval.
+        low, high = tuned.get("ratio_low", 0), tuned.get("ratio_high", math.inf)
+        no_slower = holds(low, high, native["median_s"])
+        near_best = holds(tuned.get("best_low", 0), tuned.get("best_high", math.inf), tuned["median_s"] / to_best)
         if not no_slower:
             behind_native.append(ratio)
         if not near_best:
@@ -80,7 +82,7 @@ def main():
         lines.append(
             f"| {collective} | {cell} | {seconds(native['median_s'])} | `{best['arm']}` | "
             f"{seconds(best['median_s'])} | {gain:.2f} | {seconds(tuned['median_s'])} | "
-            f"{ratio:.3f} ({tuned['ratio_low']:.3f}..{tuned['ratio_high']:.3f})"
+            f"{ratio:.3f} ({low:.3f}..{high:.3f})"
             f"{'' if no_slower else ' !'} | {to_best:.3f}{'' if near_best else ' !'} | " +
             f"{first} | " * learns + f"{native['spread_s'] / native['median_s']:.0%} |")
 

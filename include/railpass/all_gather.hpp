@@ -15,7 +15,8 @@ namespace railpass {
 /// - `out` has room for all values; a vector is resized.
 /// - `inout` already contains the rank's own values in its block, on all ranks.
 /// @throws boost::mpi::exception if MPI fails
-/// @throws railpass::error if the archives together are longer than 2^31 - 1 bytes
+/// @throws railpass::error if the archives together are longer than 2^31 - 1 bytes, or
+///   if another rank cannot serialise its values
 struct all_gather_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T& in, std::vector<T>& out,

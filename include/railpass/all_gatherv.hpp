@@ -17,7 +17,8 @@ namespace railpass {
 /// - `inout` already contains the rank's own values in its block, on all ranks.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if there are too few values, sizes or displacements, or if the archives
-///   together are longer than 2^31 - 1 bytes
+///   together are longer than 2^31 - 1 bytes, or
+///   if another rank cannot serialise its values
 struct all_gatherv_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T& in, T* out,

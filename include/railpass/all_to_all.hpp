@@ -16,7 +16,8 @@ namespace railpass {
 /// - `inout` holds the sent values before the call and the received values after, on all ranks.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if there are too few values, or if the archives that a rank sends or
-///   receives together are longer than 2^31 - 1 bytes
+///   receives together are longer than 2^31 - 1 bytes, or
+///   if another rank cannot serialise its values
 struct all_to_all_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in,

@@ -21,7 +21,8 @@ namespace railpass {
 ///   sizes, on all ranks.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if there are too few values, sizes or displacements, or if the archives
-///   that a rank sends or receives together are longer than 2^31 - 1 bytes
+///   that a rank sends or receives together are longer than 2^31 - 1 bytes, or
+///   if another rank cannot serialise its values
 struct all_to_allv_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T* in,

@@ -51,7 +51,7 @@ struct suggestion_options {
 
 namespace mpi {
 
-/// cartesian<D>::suggest for any number of dimensions. Collective over `comm`.
+/// cartesian<D>::suggest for 1 to 8 dimensions. Collective over `comm`.
 /// @return the ranks in each dimension
 /// @throws railpass::error on every rank if an argument is invalid
 std::vector<int> suggest_grid(MPI_Comm comm, std::span<const std::int64_t> global,

@@ -17,7 +17,8 @@ namespace railpass {
 /// - `inout` is for the root only, and already contains the root's own values in its block.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if the root has no output, or if the archives together are longer than
-///   2^31 - 1 bytes
+///   2^31 - 1 bytes, or
+///   if another rank cannot serialise its values
 struct gather_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T& in, std::vector<T>& out, int root,

@@ -17,7 +17,8 @@ namespace railpass {
 /// - `inout` is for the root only, and already contains the root's own values in its block.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if the root has no output, too few sizes or too few displacements, or if
-///   the archives together are longer than 2^31 - 1 bytes
+///   the archives together are longer than 2^31 - 1 bytes, or
+///   if another rank cannot serialise its values
 struct gatherv_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in, T* out,

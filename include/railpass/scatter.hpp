@@ -16,7 +16,8 @@ namespace railpass {
 /// - `inout` is for the root only, whose own values stay in its block.
 /// @throws boost::mpi::exception if MPI fails
 /// @throws railpass::error if the root has no input or too few values, or if the archives together
-///   are longer than 2^31 - 1 bytes
+///   are longer than 2^31 - 1 bytes, or
+///   if another rank cannot serialise its values
 struct scatter_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in, T& out, int root,

@@ -147,8 +147,8 @@ int railpass_configure_f(railpass_fint comm, const char* setting, const char* va
 }
 int railpass_start_tuning(MPI_Comm comm) {
   int code = MPI_SUCCESS;
-  const int invalid = code_of([&] { code = mpi::start_tuning(comm); });
-  return invalid == MPI_SUCCESS ? code : invalid;
+  const int problem = code_of([&] { code = mpi::start_tuning(comm); });
+  return problem == MPI_SUCCESS ? code : problem;
 }
 int railpass_start_tuning_f(railpass_fint comm) { return railpass_start_tuning(comm_of(comm)); }
 

@@ -283,7 +283,7 @@ int railpass_halo_free(railpass_halo* halo) {
 int railpass_suggest_grid(MPI_Comm comm, int dimensions, const int64_t* global, const int* wraps,
                           int64_t width, int64_t element_bytes, int corners, int* grid) {
   return code_of([&] {
-    require_dimensions(dimensions, "railpass_suggest_grid: expected 1 to 64 dimensions");
+    require_dimensions(dimensions, "railpass_suggest_grid: expected 1 to 8 dimensions");
     require(
         global && wraps && grid,
         "railpass_suggest_grid: expected what is global and periodic, and a place for the grid");

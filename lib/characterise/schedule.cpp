@@ -410,8 +410,10 @@ std::vector<std::string> left_out(const question& q, std::span<const launch_reco
       unmeasured[c.num_ranks] += (unmeasured[c.num_ranks].empty() ? "" : ", ") + name;
   }
   for (const auto& [ranks, names] : unmeasured)
-    sentences.push_back(names + " on " + std::to_string(ranks) +
-                        " ranks: not measured yet; the same command continues within its --budget");
+    sentences.push_back(
+        names + " on " + std::to_string(ranks) +
+        " ranks: not measured yet; run the command again, with a larger --budget if its "
+        "time is over");
   return sentences;
 }
 

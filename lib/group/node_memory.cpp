@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/group/node_memory.hpp"
 
+#include "lib/base/descriptor.hpp"
 #include "lib/base/file_space.hpp"
 #include "lib/exec/single_copy.hpp"
 
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <new>
 #include <poll.h>
 #include <sched.h>

@@ -6,10 +6,13 @@
 namespace railpass::internal::launch {
 
 std::string reason_in(const tune::command_result& done, const std::string& verb) {
+  std::string of_broken_rank;
   std::istringstream lines(done.errors);
-  for (std::string line; std::getline(lines, line);)
+  for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("railpass " + verb + ": ")) return line;
-  return done.failure;
+    if (line.starts_with("railpass: rank ")) of_broken_rank = line;
+  }
+  return of_broken_rank.empty() ? done.failure : of_broken_rank;
 }
 
 tune::command_result run_ranks(const starter& by, int ranks, std::vector<std::string> options,

@@ -25,8 +25,9 @@ std::vector<contestant> contestants_of(const std::vector<std::string>& arms, col
                                        std::int64_t bytes, const job& j, const profile* knowledge,
                                        const own_algorithms* own = nullptr);
 
-/// The results of a bench on this machine before its first cell: where and when. Collective over
-/// MPI_COMM_WORLD; throws error on all ranks if the rails that RAILPASS_RAILS names are not there.
+/// The results of a bench on this machine before its first cell: where and when. From now on this
+/// process uses and keeps no knowledge. Collective over MPI_COMM_WORLD; throws error on all ranks
+/// if the rails that RAILPASS_RAILS names are not there.
 bench_results begin_bench(const job& j);
 
 /// Measures the cells in about `budget_s` together, whatever their own budgets are, and adds them

@@ -86,7 +86,7 @@ class cell {
   }
 
  private:
-  static constexpr int most_repetitions = 1000, fewest_repetitions = 5;
+  static constexpr int most_repetitions = 1000, fewest_repetitions = 6;
 
   struct runner {
     const contestant* who;

@@ -126,7 +126,7 @@ finding check_ranks(int ranks_here, const fingerprint& here) {
   };
   if ((is("Open MPI") && is_set("OMPI_MCA_mpi_yield_when_idle", {"1", "true", "yes"})) ||
       (is("MPICH") && is_set("MPIR_CVAR_POLLS_BEFORE_YIELD", {"1"})) ||
-      (is("Intel(R) MPI") && is_set("I_MPI_THREAD_YIELD", {"1", "2", "3"}))) {
+      (is("Intel(R) MPI") && is_set("I_MPI_THREAD_YIELD", {"2", "3"}))) {
     f.message += ", and waiting ranks give way";
     return f;
   }

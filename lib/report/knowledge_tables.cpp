@@ -23,7 +23,6 @@ struct best_arm {
   knowledge::gain_over_native than_native{};
 };
 
-// The arm with the surest gain, or the smallest mean if native was never timed.
 best_arm best_of(const knowledge::experience& e) {
   return {knowledge::best_arm_of(e), knowledge::surest_gain(e).second};
 }

@@ -35,6 +35,7 @@ ordered_json to_json(const knowledge::cell_change& c) {
           {"num_ranks", c.of.num_ranks},
           {"ranks_per_node", c.of.ranks_per_node},
           {"kind", c.of.kind},
+          {"rails", c.of.rails},
           {"bytes", c.of.bytes},
           {"calls", calls_of(c)},
           {"runs_before", c.runs_before},
@@ -62,7 +63,8 @@ table table_of(const knowledge::upgrade& u, bool all) {
   for (const knowledge::cell_change& c : u.cells) {
     if (!all && !c.is_shown) continue;
     lines.add({c.of.collective, c.of.operation, std::to_string(c.of.num_ranks),
-               std::to_string(c.of.ranks_per_node), format_bytes(c.of.bytes), calls_of(c),
+               std::to_string(c.of.ranks_per_node), format_bytes(c.of.bytes),
+               c.of.rails.empty() ? calls_of(c) : calls_of(c) + (" over " + c.of.rails),
                std::to_string(c.runs_before) + "+" + std::to_string(c.runs_now),
                format_seconds(c.before_s), format_seconds(c.now_s), fixed(c.ratio, 2),
                fixed(c.low, 2) + ".." + fixed(c.high, 2)},

@@ -78,7 +78,8 @@ environment_settings read_and_checked() {
 
 // Seconds between two savings of what a run has learnt. Each pause is as long as the run so far, up
 // to the longest pause, so that a killed run loses at most half of its knowledge. Other leaders
-// than rank 0 write no file; they send messages, a few dozen in all, which wait in rank 0's memory.
+// than rank 0 write no file; they tell rank 0 a few dozen times in all, as messages that nobody
+// receives wait in its memory.
 constexpr double first_keeping_s = 1, first_telling_s = 0.1, longest_pause_s = 3600;
 // Seconds that rank 0 waits for the last messages of other leaders, and that every rank waits for
 // the last times of other ranks. These ranks come to MPI_Finalize, which waits for them, too.
@@ -336,8 +337,11 @@ void process::keep_so_far() {
 }
 
 void process::keep_learnt() {
-  if (!keeps_knowledge_) return;
   try {
+    if (!keeps_knowledge_) {
+      kept_.end({}, patience_s);  // files may still be combined
+      return;
+    }
     if (world_rank_ != 0) return leaders_.tell_last(learnt().contexts);
     leaders_.hear_last(last_times_s + last_words_s);  // leaders wait for times first
     const double began_s = steady_clock_s();

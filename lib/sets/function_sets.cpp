@@ -226,7 +226,7 @@ bool request_state::is_taught_by_region() {
   for (const auto* one = railpass::detail::entered_region::innermost; one; one = one->outer) {
     if (one->region != met_) {
       met_ = one->region;
-      met_teaches_ = met_->decider().tunes() && met_->has_ranks_of(comm_);
+      met_teaches_ = met_->has_ranks_of(comm_);
       met_context_ = -1;
     }
     if (met_teaches_ && met_->decider().tunes()) return true;

@@ -217,7 +217,6 @@ TEST_CASE("archives that are too long together are an error for all who know the
   check_error([] { archives({1200000000, 1200000000}); }, said);
   check_error([] { railpass::detail::archive_count(-2400000000); }, said);
   const archives longest({2147483647, 0});
-  const railpass::detail::serialising well([] {});
-  CHECK(longest.announced(well, 2) == std::vector<std::int64_t>{2147483647, 0});
+  CHECK(longest.announced({}, 2) == std::vector<std::int64_t>{2147483647, 0});
   CHECK(longest.offsets()[1] == 2147483647);
 }

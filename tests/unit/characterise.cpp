@@ -311,8 +311,8 @@ TEST_CASE("What the time was too short for is named") {
   CHECK(left_out(one, launches).empty());
   both.ranks = {4, 8};
   CHECK(left_out(both, launches) ==
-        std::vector<std::string>{"broadcast, all_gather, barrier on 8 ranks: not measured yet; "
-                                 "the same command continues within its --budget"});
+        std::vector<std::string>{"broadcast, all_gather, barrier on 8 ranks: not measured yet; run "
+                                 "the command again, with a larger --budget if its time is over"});
 }
 
 TEST_CASE("The time of a launch is estimated from earlier launches on as many ranks") {

@@ -54,21 +54,29 @@ TEST_CASE("communicators of one name count together when they are freed") {
   CHECK(c.arms[0].times.quantiles.high_s == Approx(2.4e-6));
 }
 
-TEST_CASE("communicators whose calls reached other sizes have all sizes once they are freed") {
-  statistics_dump all;
-  for (const std::int64_t longest : {100, 100000, 1000}) {
-    statistics_dump one = one_communicator("halo", 10, 1e-6);
-    one.contexts.front().from_bytes = longest / 2;
-    one.contexts.front().to_bytes = longest;
-    one.contexts.front().mean_bytes = double(longest);
-    add_freed(all, std::move(one));
-  }
-  REQUIRE(all.contexts.size() == 1);
-  CHECK(all.contexts.front().from_bytes == 50);
-  CHECK(all.contexts.front().to_bytes == 100000);
-  CHECK(all.contexts.front().first_bytes == 33700);
-  CHECK(*all.contexts.front().mean_bytes == Approx(101100.0 / 3));
-  CHECK(mixes_sizes(all.contexts.front()));
+TEST_CASE("communicators whose calls have other sizes count together if these are of one class") {
+  const auto freed_with = [](auto mean_of) {
+    statistics_dump all;
+    for (int i = 0; i < 1000; ++i) {
+      statistics_dump one = one_communicator("halo", 10, 1e-6);
+      context_statistics& c = one.contexts.front();
+      c.first_bytes = mean_of(i);
+      c.mean_bytes = double(c.first_bytes);
+      c.from_bytes = c.first_bytes - 10;
+      c.to_bytes = c.first_bytes + 10;
+      add_freed(all, std::move(one));
+    }
+    return all.contexts;
+  };
+  const auto near = freed_with([](int i) { return 70000 + i; });
+  REQUIRE(near.size() == 1);
+  CHECK(near[0].from_bytes == 69990);
+  CHECK(near[0].to_bytes == 71009);
+  CHECK(*near[0].mean_bytes == Approx(70499.5));
+  CHECK(near[0].first_bytes == 70500);
+  const auto apart = freed_with([](int i) { return i % 2 == 0 ? 1000 : 100000; });
+  REQUIRE(apart.size() == 2);
+  for (const context_statistics& c : apart) CHECK_FALSE(mixes_sizes(c));
 }
 
 TEST_CASE("however many names there are, what is kept is bounded and no call is lost") {

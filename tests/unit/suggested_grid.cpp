@@ -130,6 +130,7 @@ TEST_CASE("of very many ranks those of some hosts are looked at, and the grid is
   judge_ranks(q);
   CHECK(q.judged.size() % 64 == 0);
   CHECK((q.judged.size() >= 64 && q.judged.size() < 4096));
+  q.periodic.assign(4, GENERATE(true, false));
   const std::vector<int> best = best_grid(q);
   REQUIRE(best.size() == 4);
   const auto all_s = [&](const std::vector<int>& extents) {

@@ -30,6 +30,7 @@ inline constexpr std::int64_t not_serialised = std::numeric_limits<std::int64_t>
 /// Serialises values on this rank alone, and keeps what that throws until the other ranks know.
 class serialising {
  public:
+  serialising() = default;
   template <class Work>
   explicit serialising(const Work& work) {
     try {
@@ -134,18 +135,12 @@ inline void broadcast_bytes(const boost::mpi::communicator& comm, void* data, in
 /// The root's part of the broadcast of an archive.
 inline void broadcast_archive(const boost::mpi::communicator& comm,
                               const boost::mpi::packed_oarchive& archive, int root,
-                              const call_options& options, const serialising& by) {
+                              const call_options& options, const serialising& by = {}) {
   require_root("broadcast", comm, root);
   std::int64_t size = by.announced(archive.size());
   broadcast_bytes(comm, &size, sizeof size, root, options);
   by.rethrow();
   broadcast_bytes(comm, const_cast<void*>(archive.address()), archive_count(size), root, options);
-}
-
-inline void broadcast_archive(const boost::mpi::communicator& comm,
-                              const boost::mpi::packed_oarchive& archive, int root,
-                              const call_options& options) {
-  broadcast_archive(comm, archive, root, options, serialising([] {}));
 }
 
 /// The part of the other ranks in the broadcast of an archive.

@@ -20,6 +20,8 @@
 #include <cmath>
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -238,7 +240,7 @@ class collective_problem {
 };
 
 // The times that tell how far an algorithm is off its closed form: all, or some, evenly chosen by
-// ranks and size, because the work grows with the cube of their number.
+// variant, ranks and size, because the work grows with the cube of their number.
 inline std::vector<std::size_t> points_of(std::span<const known_time> known, int family) {
   constexpr std::size_t most = 200;
   std::vector<std::size_t> all;
@@ -246,7 +248,8 @@ inline std::vector<std::size_t> points_of(std::span<const known_time> known, int
     if (known[i].family == family) all.push_back(i);
   if (all.size() <= most) return all;
   std::ranges::stable_sort(all, {}, [&](std::size_t i) {
-    return std::pair(known[i].measured->num_ranks, known[i].measured->bytes);
+    const collective_time& t = *known[i].measured;
+    return std::tuple(std::string_view(t.arm), t.num_ranks, t.bytes);
   });
   std::vector<std::size_t> some;
   for (std::size_t i = 0; i < most; ++i) some.push_back(all[i * all.size() / most]);

@@ -77,12 +77,13 @@ inline profile fit_profile(const measurements& m, const fingerprint& machine_id,
                         same_node || across ? machine_trust::sampled : machine_trust::guessed);
     result.machine = std::move(fit.machine);
     result.corrections = std::move(fit.corrections);
-    const auto spread_of = [&](link_class link) {
-      const bool used = std::ranges::any_of(
-          m.collectives, [&](const collective_time& t) { return uses_link(t, link); });
-      return used ? fit.residual_spread : unsampled_spread;
-    };
     if (!same_node && !across) {
+      const auto spread_of = [&](link_class link) {
+        const bool used = std::ranges::any_of(m.collectives, [&](const collective_time& t) {
+          return t.arm != "native" && uses_link(t, link);
+        });
+        return used ? fit.residual_spread : unsampled_spread;
+      };
       result.machine.same_node.residual_spread = spread_of(link_class::same_node);
       result.machine.across_nodes.residual_spread = spread_of(link_class::across_nodes);
     }

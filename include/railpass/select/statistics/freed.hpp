@@ -3,6 +3,7 @@
 // Statistics of freed communicators, bounded since programs may make and free any number.
 #pragma once
 
+#include "railpass/select/lockstep/context.hpp"
 #include "railpass/select/statistics/dump.hpp"
 
 #include <algorithm>
@@ -20,11 +21,13 @@ inline constexpr const char* other_freed_communicators = "(others that were free
 
 namespace detail {
 
-// Contexts with a mean size are of any size: which sizes they had does not tell them apart.
+// Contexts with a mean size are of any size, and belong to its class.
 inline bool is_same_context(const context_statistics& a, const context_statistics& b) {
   return a.communicator == b.communicator && a.collective == b.collective &&
          a.num_ranks == b.num_ranks && a.ranks_per_node == b.ranks_per_node && a.rails == b.rails &&
-         (a.mean_bytes && b.mean_bytes ? true : a.from_bytes == b.from_bytes) &&
+         (a.mean_bytes && b.mean_bytes
+              ? size_class_of(a.first_bytes) == size_class_of(b.first_bytes)
+              : a.from_bytes == b.from_bytes) &&
          a.operation == b.operation && a.policy == b.policy;
 }
 
