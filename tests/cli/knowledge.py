@@ -194,6 +194,7 @@ class Knowledge(ProgramTest):
         self.refused("prune", "--older-than", "-1")
         self.refused("prune", "--older-than", "old")
         self.refused("prune", "--most", 3, says="--most")
+        self.refused("prune", "--most", "9MiB", says="--most")
         self.refused("import")
         self.refused("export")
 

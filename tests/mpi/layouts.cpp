@@ -66,7 +66,7 @@ void add_pairs(void* left, void* right, int* length, MPI_Datatype* type) {
 }
 
 // Ints of which each lies before the one that precedes it.
-void add_backwards(void* left, void* right, int* length, MPI_Datatype*) {
+[[maybe_unused]] void add_backwards(void* left, void* right, int* length, MPI_Datatype*) {
   for (int i = 0; i < *length; ++i) static_cast<int*>(right)[-i] += static_cast<int*>(left)[-i];
 }
 
@@ -218,6 +218,7 @@ TEST_CASE("every algorithm moves data at absolute addresses") {
   MPI_Op_free(&sum);
 }
 
+#ifndef MPICH  // 4.0 itself crashes
 // Open MPI refuses them if it needs a copy.
 TEST_CASE("elements that lie backwards are reduced as the MPI library does") {
   const communicator world = communicator::duplicate_of_world();
@@ -246,6 +247,7 @@ TEST_CASE("elements that lie backwards are reduced as the MPI library does") {
   MPI_Type_free(&backwards);
   MPI_Op_free(&sum);
 }
+#endif
 
 TEST_CASE("datatypes without data, and no elements of those that have some") {
   const communicator world = communicator::duplicate_of_world();

@@ -104,6 +104,19 @@ TEST_CASE("a file is written as a whole or stays as it was, and nothing else is 
   }
 }
 
+TEST_CASE("a file that is written again keeps its access rights") {
+  const scratch_directory folder;
+  const std::string path = folder.file("file");
+  for (const auto mode : {0600U, 0664U, 0400U}) {
+    std::ofstream(path) << "before";
+    std::filesystem::permissions(path, std::filesystem::perms(mode));
+    files::write_text(path, "after");
+    CHECK(content(path) == "after");
+    CHECK(std::filesystem::status(path).permissions() == std::filesystem::perms(mode));
+    std::filesystem::remove(path);
+  }
+}
+
 TEST_CASE(
     "a file is written beside the old one under a name that nobody has, and through no link") {
   const scratch_directory folder;

@@ -3,6 +3,9 @@
 
 #include "support/catch.hpp"
 
+#include <cstdlib>
+#include <optional>
+
 using namespace railpass;
 using namespace railpass::internal;
 
@@ -37,6 +40,17 @@ TEST_CASE("an MPI library of another name is a problem, unless it has the same b
   CHECK(mpi_finding("MPICH Version: 4.0.2", intel).ok);
   CHECK_FALSE(mpi_finding("Open MPI v4.1.4", "MPICH Version: 4.0.2").ok);
   CHECK(mpi_finding("the standard MPI ABI 1.0", intel).ok);
+}
+
+TEST_CASE("more ranks than cores are a problem unless ranks that wait give way") {
+  const fingerprint here{.cores_per_host = 2, .mpi_library = "Intel(R) MPI Library 2021.19"};
+  const auto found = [&] { return measure::examine_host(3, here, std::nullopt).front(); };
+  unsetenv("I_MPI_THREAD_YIELD");
+  CHECK_FALSE(found().ok);
+  CHECK_THAT(found().message, ContainsSubstring("start with I_MPI_THREAD_YIELD=3"));
+  setenv("I_MPI_THREAD_YIELD", "3", 1);
+  CHECK(found().ok);
+  CHECK(found().message == "3 ranks on 2 cores, and waiting ranks give way");
 }
 
 TEST_CASE("an MPI library that cannot be loaded is a problem") {

@@ -176,6 +176,17 @@ TEST_CASE(
   CHECK(different.size() == 8);
 }
 
+TEST_CASE("of very many points a page without its script says how many more there are") {
+  report::page p("charts");
+  chart many{.title = "times",
+             .x = {.title = "call"},
+             .y = {.title = "time", .unit = "s"},
+             .series = {{.name = "s"}}};
+  for (int i = 0; i < 250; ++i) many.series[0].points.push_back({.x = double(i), .y = 1e-6});
+  p.add(many);
+  CHECK_THAT(p.html(), ContainsSubstring("50 more"));
+}
+
 TEST_CASE("a page with charts stands alone and stays small") {
   report::page p("charts");
   p.add(chart{.title = "empty", .x = {.title = "x"}, .y = {.title = "y"}});
