@@ -14,6 +14,14 @@ RANKS = 3
 PERIOD_S = 0.2
 
 
+def has_ended(process):
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 @unittest.skipUnless("TEST_CHECKS" in os.environ, "needs the program of mpi.checks")
 class Hangs(ProgramTest):
     def setUp(self):
@@ -57,9 +65,11 @@ class Hangs(ProgramTest):
             os.kill(process, signal.SIGKILL)
 
     def end(self, run):
+        processes = self.running(self.own)
         self.kill()
         run.wait()
-        self.wait_until(lambda: not self.running(self.own))
+        # A process that ends has no environment before it lets go of its files.
+        self.wait_until(lambda: all(map(has_ended, processes)) and not self.running(self.own))
 
     def listed(self):
         return self.json_of("quarantine", "list", environment=self.store)
