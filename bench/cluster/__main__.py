@@ -166,8 +166,9 @@ class Cluster:
 
     def down(self):
         """Removes everything there is of this cluster; nothing to remove is no error."""
-        with alone():
-            self._remove()
+        if self.namespaces() or self.directory.exists():
+            with alone():
+                self._remove()
 
     def _remove(self):
         self.kill_processes()

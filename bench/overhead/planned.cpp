@@ -3,11 +3,10 @@
 // Calls of all_reduce that follow a plan, and calls with the plan's variant pinned, in turns in one
 // process: RAILPASS_PLAN=FILE mpirun -n 2 overhead_planned BYTES CALLS VARIANT plan|pinned. The
 // last word says which of them makes the first call. Rank 0 prints one JSON object: the seconds of
-// each call of either kind, of its slowest rank, behind a barrier. What a process does once is done
-// by calls on a third communicator before.
+// each call of either kind, of its slowest rank, behind a barrier. Calls on a third communicator
+// come first, so that no measured call does what a process does once.
 #include "railpass/mpi.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>

@@ -130,11 +130,10 @@ communicator_state::freeing::freeing(MPI_Comm comm) : comm_(comm) {
   if (invalid_ != MPI_SUCCESS) return;
   if (state) state->leave();
   outer_ = std::exchange(innermost, this);
-  is_under_way_ = true;
 }
 
 communicator_state::freeing::~freeing() {
-  if (is_under_way_) innermost = outer_;
+  if (innermost == this) innermost = outer_;
 }
 
 bool communicator_state::freeing::now(MPI_Comm comm) {

@@ -40,7 +40,6 @@ class communicator_state final : public known_communicator {
    private:
     MPI_Comm comm_;
     int invalid_ = MPI_SUCCESS;
-    bool is_under_way_ = false;
     freeing* outer_ = nullptr;  // a delete callback may free a further communicator
   };
   /// The delete callback of the attribute.

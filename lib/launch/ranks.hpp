@@ -11,13 +11,13 @@
 
 namespace railpass::internal::launch {
 
-/// Why ranks of `railpass VERB` failed: their message, not the launcher's lines or what railpass
-/// says before; without one, the failure.
+/// The reason of a failed launch of `railpass VERB`: the message of the verb; else the message of a
+/// rank that an exception ended; else the launcher's failure.
 std::string reason_in(const tune::command_result& done, const std::string& verb);
 
-/// Runs a verb of railpass, the program's first argument, on `ranks` ranks, which get this process'
-/// RAILPASS variables. `options`: more of the launcher. A failure is that of reason_in().
-/// Otherwise as tune::run_command(); the signals are those of tune::watch_signals().
+/// Runs a verb of railpass, the program's first argument, on `ranks` ranks, which get the RAILPASS
+/// variables of this process. The launcher also gets `options`. A signal of tune::watch_signals()
+/// ends the ranks. The result is that of tune::run_command(), with the failure of reason_in().
 tune::command_result run_ranks(const starter& by, int ranks, std::vector<std::string> options,
                                const std::vector<std::string>& program, double limit_s);
 

@@ -125,7 +125,7 @@ std::vector<contestant> contestants_of(const std::vector<std::string>& arms, col
 }
 
 bench_results begin_bench(const job& j) {
-  // Tuned calls are to be those of a first run, and what they learn is of no program.
+  // The bench measures first runs, and no program can use its results as knowledge.
   if (process* const own = process::get()) own->keep_no_knowledge();
   bench_results all;
   all.machine_id = machine_marks(j.num_nodes());

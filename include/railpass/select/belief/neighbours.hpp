@@ -30,8 +30,8 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
   // The correlation over one octave of an arm's own error, beyond the common error. Some arms
   // change their buffers and protocols at other sizes than other arms.
   constexpr double kept_per_octave = 0.7;
-  // An estimate that is less sure than the prediction tells nothing, unless both exclude each
-  // other.
+  // An estimate with a larger spread than the prediction counts only if the distance between them
+  // exceeds so many standard deviations.
   constexpr double most_deviations = 3;
   struct correction {
     double shift = 0, variance = 0;

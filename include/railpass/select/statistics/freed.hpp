@@ -14,8 +14,8 @@
 
 namespace railpass::select {
 
-/// Contexts beyond this number are summed over all other communicators, under this name, and once
-/// there are twice as many, dropped.
+/// Contexts beyond this number are summed over all other communicators, under this name. Contexts
+/// beyond twice this number are dropped.
 inline constexpr std::size_t most_freed_contexts = 128;
 inline constexpr const char* other_freed_communicators = "(others that were freed)";
 
