@@ -12,11 +12,10 @@
 
 Hosts are emulated (bench/cluster), one rank each. Each row of the table is one plain MPI program
 (first_calls.c), the same for all: alone; with the preload library that knows nothing; with it and
-the profile that `railpass sample`, `bench` and `fit` made before, as the project's README has them,
-at other sizes than the cells'; for Intel MPI also with I_MPI_TUNING_MODE=auto. Intel runs MPICH's
-program, as their ABIs are one. All take turns; a figure is the median over the repetitions, which
-the JSON has all of, and the ratio is to the same library's own in the same turn. What is not given
-is left out.
+the profile that `railpass sample`, `bench` and `fit` made before, at other sizes than the cells';
+for Intel MPI also with I_MPI_TUNING_MODE=auto. Intel runs MPICH's program, as their ABIs are one.
+All take turns; a figure is the median over the repetitions, which the JSON has all of, and the
+ratio is to the same library's own in the same turn. What is not given is left out.
 """
 import argparse
 import datetime
