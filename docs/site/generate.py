@@ -56,8 +56,10 @@ def settings(program):
     if not lines or len(lines) != len(re.findall("^RAILPASS_SETTING", listed, re.M)):
         sys.exit("include/railpass/base/settings.def: expected lines RAILPASS_SETTING(kind, name, default, unit, text)")
     text = "# Settings\n\n" + NOTE + """
-Each setting is an environment variable, equal on all ranks, or a line of the site's file ([a site's
-defaults](../how_to/site.md#defaults)). A communicator may have its own value
+Each setting is an environment variable, or a line of the site's file ([a site's
+defaults](../how_to/site.md#defaults)), equal on all ranks except for [some](../how_to/site.md#defaults).
+`RAILPASS_CONF` names another file, or none if it is empty; `RAILPASS=off` keeps the preload library out of the
+program. A communicator may have its own value
 (`railpass::mpi::configure`), and a call its own arm. `railpass settings` shows the values in force and their origin. One
 line on standard error reports a wrong name or value.
 
@@ -165,7 +167,7 @@ def first_comment(path):
         if not re.match(r"//|/\*| \*", line) or line.strip() == "*/":
             break
         if "SPDX-" not in line:
-            lines.append(re.sub(r"^(//| \*) ?", "", line))
+            lines.append(re.sub(r"^(//| \*) ?|\*/$", "", line))
     return "\n".join(lines).strip()
 
 

@@ -16,14 +16,13 @@ struct options {
   int repetitions = 9;
   std::string limit = "60min";
   std::string mpi;
-  std::vector<std::string> command;
   bool verbose = false;
   json_output json;
 };
 
-int run(const options& o) {
-  const std::vector<std::string>& command = o.command;
-  if (command.empty()) throw usage_error("expected a command, such as -- mpirun -n 4 ./program");
+int run(const options& o, const CLI::App& verb) {
+  const std::vector<std::string> command =
+      program_of(verb, "a command, such as -- mpirun -n 4 ./program");
   if (o.repetitions < 1) throw usage_error("--repetitions: expected at least 1");
   o.json.check();
   require_railpass_on();
@@ -78,9 +77,8 @@ const verb compare_verb{
           .value_name("NAME");
       add_flag(app, "--verbose", o->verbose, "print the two commands");
       o->json.declare(app);
-      add_option(app, "command", o->command, "the command that starts the program, after --")
-          .value_name("COMMAND");
-      return [o] { return run(*o); };
+      declare_program(app, "-- COMMAND [ARGUMENT...]");
+      return [o, &app] { return run(*o, app); };
     }};
 
 }  // namespace railpass::internal::cli

@@ -29,10 +29,11 @@ using nlohmann::ordered_json;
 
 // The options that all subcommands share.
 struct options {
-  std::string store, collectives = "all", older_than, most, output, html;
+  std::string store, collectives = "all", most, output, html;
   double window_percent = 10;
   std::vector<std::string> inputs;
   std::vector<int> ranks;
+  std::optional<int> older_than_days;
   bool all = false;
   json_output json;
 
@@ -185,7 +186,7 @@ int analyse(const options& o) {
 int show(const options& o) {
   if (!o.html.empty()) {
     write_output(o.html, page_of(o));
-    return succeeded;
+    if (!o.json.wanted()) return succeeded;
   }
   const filter wanted(o);
   ordered_json list = ordered_json::array();
@@ -279,7 +280,7 @@ int prune(const options& o) {
     if (keep.most_bytes < 65536)
       throw usage_error("--most '" + o.most + "': expected at least 64KiB");
   }
-  if (!o.older_than.empty()) keep.not_before = days_ago(std::stoi(o.older_than));
+  if (o.older_than_days) keep.not_before = days_ago(*o.older_than_days);
   ordered_json j;
   std::string text;
   bring_together(o.locations().own, keep, j, text);
@@ -354,7 +355,7 @@ void declare_compare(CLI::App& app, options& o) {
 }
 
 void declare_prune(CLI::App& app, options& o) {
-  add_option(app, "--older-than", o.older_than,
+  add_option(app, "--older-than", o.older_than_days,
              "drop contexts that no run of the last DAYS days used")
       .value_name("DAYS")
       .range(0, 36500);

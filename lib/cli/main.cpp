@@ -9,7 +9,6 @@
 #include "railpass/version.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -29,34 +28,15 @@ int complain(const std::string& who, const std::string& what, int status) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// "'four' is not a number", of a value that cannot be converted.
-std::string not_a_number(const std::string& value) {
-  double number = 0;
-  const char* const end = value.data() + value.size();
-  const auto read = std::from_chars(value.data(), end, number);
-  const bool is_one = read.ec == std::errc{} && read.ptr == end;
-  return '\'' + value + "' is not a " + (is_one ? "whole number" : "number");
-}
-
 // What CLI11 says of wrong use, as users would say it.
 std::string in_users_terms(const std::string& text) {
-  constexpr std::string_view conversion = "Could not convert: ", value = ": Value ",
-                             range = " not in range ", choice = " not in {", missing = " missing",
-                             required = " is required",
+  constexpr std::string_view value = ": Value ", range = " not in range ", choice = " not in {",
+                             missing = " missing", required = " is required",
                              extra = "The following argument was not expected: ";
-  if (text.starts_with(conversion)) {
-    const std::size_t equals = text.find(" = ");
-    return text.substr(conversion.size(), equals - conversion.size()) + ": " +
-           not_a_number(text.substr(equals + 3));
-  }
   if (const std::size_t at = text.find(value), behind = text.find(range);
-      at != std::string::npos && behind != std::string::npos) {
-    const std::string given = text.substr(at + value.size(), behind - at - value.size()),
-                      name = text.substr(0, at) + ": ";
-    if (given.find_first_not_of("+-0123456789") != std::string::npos)
-      return name + not_a_number(given);
-    return name + given + " is not in the range " + text.substr(behind + range.size());
-  }
+      at != std::string::npos && behind != std::string::npos)
+    return text.substr(0, at) + ": " + text.substr(at + value.size(), behind - at - value.size()) +
+           " is not in the range " + text.substr(behind + range.size());
   if (const std::size_t colon = text.find(": 1 required ");
       colon != std::string::npos && text.ends_with(missing))
     return text.substr(0, colon) + ": the value is missing";
@@ -97,10 +77,11 @@ std::vector<std::string> as_declared(std::vector<std::string> words, const CLI::
     words.emplace_back("--help");
   }
   for (const CLI::App* const verb : app.get_subcommands({})) {
-    if (verb->get_name() != words[0] || !verb->get_option_no_throw("-n")) continue;
+    const bool has_ranks = verb->get_option_no_throw("-n") != nullptr;
+    if (verb->get_name() != words[0] || !(has_ranks || verb->get_prefix_command())) continue;
     std::size_t i = 1;
     for (; i < words.size() && words[i].starts_with('-') && words[i] != "--"; ++i) {
-      if (words[i] == "-np") words[i] = "-n";
+      if (has_ranks && words[i] == "-np") words[i] = "-n";
       const CLI::Option* const option = verb->get_option_no_throw(words[i]);
       if (option && option->get_items_expected_min() > 0) ++i;
     }

@@ -3,8 +3,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <system_error>
+#include <type_traits>
 #include <vector>
 
 namespace railpass::internal::cli {
@@ -50,10 +55,55 @@ declared_option& declared_option::separated_by(char separator) {
   return *this;
 }
 
+declared_option& declared_option::once_each() {
+  one_->allow_extra_args(false);
+  return *this;
+}
+
+namespace {
+
+template <class Value>
+struct number_in {
+  using type = Value;
+};
+template <class Value>
+struct number_in<std::optional<Value>> : number_in<Value> {};
+template <class Value>
+struct number_in<std::vector<Value>> : number_in<Value> {};
+
+// Reads a decimal number, which CLI11 would also take for octal, hexadecimal or modulo 2^64, and
+// writes it as CLI11 reads it. Returns what is wrong.
+template <class Number>
+std::string read_number(std::string& text) {
+  const std::string given = '\'' + text + '\'';
+  const char* const end = text.data() + text.size();
+  Number number{};
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ptr == end && read.ec == std::errc::result_out_of_range) return given + " is too large";
+  if (read.ptr == end && read.ec == std::errc{}) {
+    if constexpr (std::is_integral_v<Number>)
+      text = std::to_string(number);
+    else if (!std::isfinite(number))
+      return given + " is not finite";
+    return {};
+  }
+  double other = 0;
+  const auto tried = std::from_chars(text.data(), end, other);
+  return given + (std::is_integral_v<Number> && tried.ec == std::errc{} && tried.ptr == end
+                      ? " is not a whole number"
+                      : " is not a number");
+}
+
+}  // namespace
+
 template <class Value>
 declared_option add_option(CLI::App& app, const std::string& names, Value& value,
                            const std::string& help) {
-  return declared_option(*app.add_option(names, value, help));
+  CLI::Option* const one = app.add_option(names, value, help);
+  using number = typename number_in<Value>::type;
+  if constexpr (std::is_arithmetic_v<number>)
+    one->transform(CLI::Validator(&read_number<number>, ""));
+  return declared_option(*one);
 }
 template <class Value>
 using adding = declared_option(CLI::App&, const std::string&, Value&, const std::string&);

@@ -31,6 +31,8 @@ class declared_option {
   declared_option& excludes(const std::string& other);
   /// Values may be separated by this character, too.
   declared_option& separated_by(char separator);
+  /// One value, taken as it is, each time that the option is given.
+  declared_option& once_each();
 
  private:
   CLI::Option* one_;

@@ -42,7 +42,12 @@ void say(const std::vector<std::string>& problems) {
 }
 
 int list(const options& o) {
-  const std::vector<std::string> hangs = store::judge_halts(o.locations().own);
+  std::vector<std::string> hangs;
+  try {
+    hangs = store::judge_halts(o.locations().own);
+  } catch (const error& unwritable) {
+    say({unwritable.what()});
+  }
   const store::quarantine_contents found = store::quarantine(o.locations(), {});
   ordered_json list = ordered_json::array();
   report::table lines({"algorithm", "MPI library", "found", "ranks", "size", "difference"}, 1);

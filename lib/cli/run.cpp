@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/help.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/launch/engine.hpp"
 #include "lib/launch/launcher.hpp"
 #include "lib/launch/planned_job.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <cstring>
@@ -36,22 +33,8 @@ std::vector<std::string> command_for(int ranks, const launch::starter& found,
                             program);
 }
 
-// The program, which CLI11 is not to read.
-class usage_of_run : public help_formatter {
- public:
-  std::string make_usage(const CLI::App* app, std::string name) const override {
-    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
-    usage.insert(usage.find_last_not_of('\n') + 1, " PROGRAM [ARGUMENT...]");
-    return usage;
-  }
-};
-
 int run(const options& o, const CLI::App& verb) {
-  const std::vector<std::string> program = verb.remaining();
-  if (program.empty()) throw usage_error("expected a program to start");
-  if (program.front().starts_with('-'))
-    throw usage_error("there is no option '" + program.front() +
-                      "' (railpass run --help lists them)" + meant_option(verb));
+  const std::vector<std::string> program = program_of(verb, "a program to start");
   const std::optional<int> ranks =
       o.ranks ? o.ranks : launch::reserved_ranks(launch::environment());
   if (!ranks) throw usage_error("-n: expected how many ranks, as no batch system says it");
@@ -93,8 +76,7 @@ const verb run_verb{
                  "find out (scripts); default: the MPI of the launcher or of railpass")
           .value_name("NAME");
       add_flag(app, "--verbose", o->verbose, "print the command that is started");
-      app.prefix_command();
-      app.formatter(std::make_shared<usage_of_run>());
+      declare_program(app, "PROGRAM [ARGUMENT...]");
       return [o, &app] { return run(*o, app); };
     }};
 

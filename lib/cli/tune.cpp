@@ -228,7 +228,8 @@ std::function<int()> declare(CLI::App& app) {
   add_option(app, "--target", o->target, "target of the parameters: " + names).show_default();
   add_option(app, "--extract", o->patterns,
              "pattern (RE2's regular expressions) of the number in the command's output, with one "
-             "group around it; again for a second metric");
+             "group around it; again for a second metric")
+      .once_each();
   add_option(app, "--output-of", o->format, "read the output of railpass, osu, imb or netpipe");
   add_option(app, "--metric", o->metrics,
              "latency, bandwidth, time or memory; two, separated by a comma, for a Pareto front")

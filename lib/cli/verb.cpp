@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 
+#include "lib/cli/help.hpp"
 #include "lib/files/files.hpp"
 #include "railpass/base/names.hpp"
 #include "railpass/base/units.hpp"
@@ -8,7 +9,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <iostream>
+#include <memory>
+#include <system_error>
 #include <unistd.h>
 
 namespace railpass::internal::cli {
@@ -39,6 +43,37 @@ std::string meant_option(const CLI::App& verb) {
   return extra.empty() ? "" : did_you_mean(extra.front().substr(0, extra.front().find('=')), known);
 }
 
+namespace {
+
+class usage_with_program : public help_formatter {
+ public:
+  explicit usage_with_program(std::string program) : program_(std::move(program)) {}
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    usage.insert(usage.find_last_not_of('\n') + 1, ' ' + program_);
+    return usage;
+  }
+
+ private:
+  std::string program_;
+};
+
+}  // namespace
+
+void declare_program(CLI::App& app, const std::string& usage) {
+  app.prefix_command();
+  app.formatter(std::make_shared<usage_with_program>(usage));
+}
+
+std::vector<std::string> program_of(const CLI::App& verb, const std::string& expected) {
+  std::vector<std::string> program = verb.remaining();
+  if (program.empty()) throw usage_error("expected " + expected);
+  if (program.front().starts_with('-'))
+    throw usage_error("there is no option '" + program.front() + "' (railpass " + verb.get_name() +
+                      " --help lists them)" + meant_option(verb));
+  return program;
+}
+
 report::output& screen() {
   static report::output standard_output(std::cout, STDOUT_FILENO);
   return standard_output;
@@ -64,14 +99,19 @@ void json_output::declare(CLI::App& app) {
 
 void json_output::check() const {
   if (!wanted() || !text()) return;
-  const std::size_t slash = file_.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : file_.substr(0, slash + 1);
-  if (access(folder.c_str(), W_OK) != 0)
+  std::error_code none;
+  const std::filesystem::path file = file_;
+  const std::filesystem::file_status there = std::filesystem::status(file, none);
+  // A regular file is replaced by a new one; into a pipe or a terminal the text is written.
+  const bool is_new = is_regular_file(there) || !exists(there);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (is_directory(there) || access((is_new ? folder : file).c_str(), W_OK) != 0)
     throw error("--json '" + file_ + "': expected a file in a folder that can be written");
 }
 
 void json_output::write(const nlohmann::ordered_json& result) const {
-  write(result.dump(2) + '\n');
+  constexpr auto replaced = nlohmann::ordered_json::error_handler_t::replace;
+  write(result.dump(2, ' ', false, replaced) + '\n');
 }
 
 void json_output::write(const std::string& json) const {

@@ -59,6 +59,12 @@ void declare_ranks(CLI::App& app, placed_ranks& ranks, int most);
 /// "; did you mean '--ranks'?" if the first word that the verb does not know is like an option.
 std::string meant_option(const CLI::App& verb);
 
+/// Declares that a program of the user's and its arguments follow the options; CLI11 does not read
+/// them. `usage` names them in the help.
+void declare_program(CLI::App& app, const std::string& usage);
+/// These words. Throws usage_error if there are none, or an option that the verb does not have.
+std::vector<std::string> program_of(const CLI::App& verb, const std::string& expected);
+
 /// Standard output.
 report::output& screen();
 /// Says there that samples with this profile::core_share are too long, if they are.

@@ -26,7 +26,8 @@ struct halted_rank;    // halts.hpp
 
 namespace railpass::internal::files {
 
-/// The marks of this process' machine. `mpi_library`: text of MPI_Get_library_version.
+/// The marks of this process' machine. `mpi_library`: text of MPI_Get_library_version; names of
+/// users and hosts in it are left out.
 fingerprint this_machine(int num_hosts, std::string_view mpi_library);
 
 /// The current time in the files' format.

@@ -7,13 +7,17 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace railpass::internal::files {
 
@@ -27,15 +31,16 @@ namespace {
 // A new file beside the file that it will replace; removed unless the replacement succeeds.
 class replacement {
  public:
-  /// With the access rights of the file that it replaces, if there is one.
-  replacement(const std::string& path, const struct ::stat* before) : path_(path) {
+  /// With the access rights of the file that it replaces, if there is one. Errors name `path`.
+  replacement(const std::string& path, std::string file, const struct ::stat* before)
+      : path_(path), file_name_(std::move(file)) {
     // O_EXCL follows no link and shares no file, should a name ever be met twice.
     for (int attempt = 0; attempt < 100 && !file_.is_open(); ++attempt) {
       std::uint64_t random = 0;
       if (::getrandom(&random, sizeof random, 0) != sizeof random) break;
       std::array<char, 24> ending;
       std::snprintf(ending.data(), ending.size(), ".tmp%016" PRIx64, random);
-      beside_ = path + ending.data();
+      beside_ = file_name_ + ending.data();
       file_ = file_descriptor(uninterrupted(
           [&] { return ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); }));
       if (!file_.is_open() && errno != EEXIST) break;
@@ -53,29 +58,62 @@ class replacement {
     done_ =
         write_all(file_.get(), text) &&
         (how == durability::in_time || uninterrupted([&] { return ::fsync(file_.get()); }) == 0) &&
-        file_.close() && ::rename(beside_.c_str(), path_.c_str()) == 0;
+        file_.close() && ::rename(beside_.c_str(), file_name_.c_str()) == 0;
     if (!done_) fail(path_, "cannot be written");
   }
 
  private:
   const std::string& path_;
-  std::string beside_;
+  std::string file_name_, beside_;
   file_descriptor file_;
   bool done_ = false;
 };
 
+// What a path stands for: the file behind links, or a descriptor of this process, such as that
+// behind /dev/stdout, whose file other writers hold open and which must not be replaced.
+struct destination {
+  std::filesystem::path file;
+  file_descriptor descriptor{};
+};
+
+destination destination_of(const std::string& path) {
+  constexpr int most_links = 40;  // as the system follows
+  std::error_code none;
+  const std::filesystem::path own = std::filesystem::canonical("/proc/self/fd", none);
+  destination result{path};
+  for (int n = 0; n < most_links && std::filesystem::is_symlink(result.file, none); ++n) {
+    const std::filesystem::path folder = std::filesystem::canonical(
+        result.file.has_parent_path() ? result.file.parent_path() : ".", none);
+    const std::string name = result.file.filename();
+    int number = -1;
+    if (!own.empty() && folder == own &&
+        std::from_chars(name.data(), name.data() + name.size(), number).ec == std::errc{}) {
+      result.descriptor = file_descriptor(::fcntl(number, F_DUPFD_CLOEXEC, 0));
+      if (!result.descriptor.is_open()) fail(path, "cannot be opened for writing");
+      break;
+    }
+    result.file = folder / std::filesystem::read_symlink(result.file, none);
+  }
+  return result;
+}
+
 }  // namespace
 
 void write_text(const std::string& path, std::string_view text, durability how) {
+  // The system follows no link that it does not trust, in /tmp say; nor does what comes next.
   struct ::stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && !S_ISREG(status.st_mode)) {
-    file_descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); }));
-    if (!file.is_open()) fail(path, "cannot be opened for writing");
-    if (!write_all(file.get(), text) || !file.close()) fail(path, "cannot be written");
-    return;
+  if (!exists && errno != ENOENT) fail(path, "cannot be created");
+  destination to = destination_of(path);
+  if (exists && !S_ISREG(status.st_mode) && !to.descriptor.is_open()) {
+    to.descriptor = file_descriptor(
+        uninterrupted([&] { return ::open(to.file.c_str(), O_WRONLY | O_CLOEXEC); }));
+    if (!to.descriptor.is_open()) fail(path, "cannot be opened for writing");
   }
-  replacement(path, exists ? &status : nullptr).put(text, how);
+  if (!to.descriptor.is_open())
+    replacement(path, to.file, exists ? &status : nullptr).put(text, how);
+  else if (!write_all(to.descriptor.get(), text) || !to.descriptor.close())
+    fail(path, "cannot be written");
 }
 
 }  // namespace railpass::internal::files

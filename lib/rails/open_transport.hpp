@@ -71,10 +71,10 @@ class open_transport {
   /// the lock first, and makes MPI progress once after a sleep, which other ranks may need.
   void give_way(int empty);
 
-  /// Numbers of channels, unique on all ranks. The first channel is for measuring; the second
-  /// channel is for the communicator that opened the transport. new_channel() returns a further
-  /// number, or nothing if no number is left.
-  static constexpr std::uint32_t measuring_channel = 0, founding_channel = 1;
+  /// Numbers of channels, unique on all ranks. Channel 0 is for measuring; the founding channel is
+  /// for the communicator that opened the transport. new_channel() returns a further number, or
+  /// nothing if no number is left.
+  static constexpr std::uint32_t founding_channel = 1;
   std::optional<std::uint32_t> new_channel();
   /// Announces a further channel. False if the transport has failed or, unless the first rank of
   /// the channel `has_held` it, may be about to end.

@@ -100,9 +100,6 @@ class picture {
   double x(double call) const {
     return left + width * std::log1p(call / 8) / std::log1p(std::max(1.0, double(last())) / 8);
   }
-  double call_at(double at_x) const {
-    return 8 * std::expm1((at_x - left) / width * std::log1p(std::max(1.0, double(last())) / 8));
-  }
   double y(double seconds) const {
     const double part = std::log(seconds / low_s_) / std::log(high_s_ / low_s_);
     return top + height * (1 - std::clamp(part, 0.0, 1.0));

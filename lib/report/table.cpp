@@ -218,12 +218,13 @@ std::string plain(const std::string& cell) {
 
 std::string table::csv(const std::string& title) const {
   std::string result;
-  const auto line = [&](const std::string& first, const std::vector<std::string>& cells) {
+  const auto line = [&](const std::string& first, const std::vector<std::string>& cells,
+                        bool is_title) {
     std::vector<std::string> fields = cells;
     if (!title.empty()) fields.insert(fields.begin(), first);
     for (std::size_t c = 0; c < fields.size(); ++c) {
       if (c) result += ',';
-      const std::string field = plain(fields[c]);
+      const std::string field = is_title ? fields[c] : plain(fields[c]);
       if (field.find_first_of(",\"\n") == std::string::npos) {
         result += field;
         continue;
@@ -235,8 +236,8 @@ std::string table::csv(const std::string& title) const {
     }
     result += '\n';
   };
-  line("of", titles_);
-  for (const auto& row : rows_) line(title, row);
+  line("of", titles_, true);
+  for (const auto& row : rows_) line(title, row, false);
   return result;
 }
 

@@ -169,10 +169,17 @@ process::process(std::vector<std::string>& problems, environment_settings read)
   if (world_rank_ == 0) kept_.tidy();
 
   if (!values_.trace.empty()) {
-    const std::string problem = trace_.open(values_.trace + "." + std::to_string(world_rank_));
+    const std::string problem =
+        trace_.open(file_of_program(values_.trace) + "." + std::to_string(world_rank_));
     if (!problem.empty()) problems.push_back(problem);
     write_trace(std::string(files::trace_header));
   }
+}
+
+std::string process::file_of_program(const std::string& name) {
+  MPI_Comm parent = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parent);
+  return parent == MPI_COMM_NULL ? name : name + ".spawned" + std::to_string(::getpid());
 }
 
 // A rank that cannot follow its plan must not be tuned in another way.
@@ -237,11 +244,11 @@ void process::finalize() {
     const own_float_environment own;
     try {
       const select::statistics_dump dump = statistics();
+      const std::string file = file_of_program(values_.stats);
       if (world_rank_ == 0)
-        files::write_text(values_.stats, files::to_json(dump));
+        files::write_text(file, files::to_json(dump));
       else if (!dump.contexts.empty())
-        files::write_text(values_.stats + ".rank" + std::to_string(world_rank_),
-                          files::to_json(dump));
+        files::write_text(file + ".rank" + std::to_string(world_rank_), files::to_json(dump));
     } catch (const std::exception& problem) {
       warn(std::string("RAILPASS_STATS: ") + problem.what());
     }

@@ -227,6 +227,9 @@ class process {
   void look_for_unknown_names();
   void look_for_idle_pins();
   void keep_so_far();
+  // The file of this name for the ranks of this MPI_COMM_WORLD: a program that another one spawned
+  // has the same settings, and its ranks are counted from 0, too.
+  static std::string file_of_program(const std::string& name);
   void keep_learnt();
   knowledge::run_record learnt();
   void remember(const select::statistics_dump& learnt);

@@ -2,9 +2,9 @@
 #include "lib/runtime/trace_file.hpp"
 
 #include "railpass/base/printable.hpp"
+#include "railpass/base/units.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 
@@ -15,11 +15,14 @@ constexpr std::size_t part_bytes = std::size_t{64} << 10;
 }
 
 std::string trace_line::text() const {
-  char text[1024];
-  std::snprintf(text, sizeof text, "%.9f,%s,%lld,%.*s,%lld,%s,%.6f,%d,%.9f", started_s,
-                printable(communicator).c_str(), static_cast<long long>(call),
-                int(operation.size()), operation.data(), static_cast<long long>(bytes), arm.c_str(),
-                probability, timed ? 1 : 0, seconds);
+  std::string text = fixed(started_s, 9);
+  for (const std::string& column :
+       {printable(communicator), std::to_string(call), std::string(operation),
+        std::to_string(bytes), arm, fixed(probability, 6), std::string(timed ? "1" : "0"),
+        fixed(seconds, 9)}) {
+    text += ',';
+    text += column;
+  }
   return text;
 }
 

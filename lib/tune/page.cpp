@@ -67,11 +67,13 @@ class contents {
       }
       page_.add(recommended);
     }
+    constexpr std::uint64_t most_counted = 10000000;
+    const std::uint64_t all = r_.where.count(condition_rule::first_value, most_counted);
     page_.text(std::to_string(r_.found.runs) + " launches, " +
-               std::to_string(r_.found.measured.records().size()) + " of " +
-               std::to_string(r_.where.count(condition_rule::first_value, 10000000)) +
-               " combinations, " + format_seconds(r_.found.spent_s) + " in the command, search " +
-               r_.plan.search + ". " + r_.noise_sentence() +
+               std::to_string(r_.found.measured.records().size()) + " of " + std::to_string(all) +
+               (all == most_counted ? " or more" : "") + " combinations, " +
+               format_seconds(r_.found.spent_s) + " in the command, search " + r_.plan.search +
+               ". " + r_.noise_sentence() +
                (r_.found.complete ? "" : " Time ran out before the search had ended."));
   }
 

@@ -234,8 +234,9 @@ command_request apply(const target& t, const std::string& command, const setting
 
 std::string settings_file(const target& t, const settings_list& settings) {
   std::string text = "# Found by railpass tune.\n";
-  for (const auto& [name, value] : settings) {
+  for (const auto& [given, value] : settings) {
     if (t.name == "openmpi") {
+      const std::string name = variable_of(t, given).substr(t.prefix.size());
       const bool word = !name.empty() && name.find_first_of(" \t#") == name.npos;
       if (!word || trimmed(value) != value || std::any_of(value.begin(), value.end(), is_control))
         throw error("'" + one_line(name + " = " + value, 60) +
@@ -244,7 +245,7 @@ std::string settings_file(const target& t, const settings_list& settings) {
       text += name + " = " + value + '\n';
       continue;
     }
-    const std::string variable = variable_of(t, name);
+    const std::string variable = variable_of(t, given);
     if (!is_name(variable) || (variable[0] >= '0' && variable[0] <= '9'))
       throw error("'" + one_line(variable, 60) + "': a shell takes no variable of this name");
     std::string quoted;

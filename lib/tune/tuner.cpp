@@ -8,6 +8,7 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <utility>
 
 namespace railpass::internal::tune {
 
@@ -28,13 +29,8 @@ class running_tuning {
         watch_(watch),
         random_(plan.seed),
         result_(goals) {
-    for (const journal_entry& e : kept.earlier()) {
-      replay_[{e.why, e.what}].push_back(e.found);
-      result_.spent_s += e.found.took_s;
-    }
-    before_s_ = result_.spent_s;
-    ended_ = kept.earlier().size();
-    result_.runs = kept.earlier_runs();
+    for (const journal_entry& e : kept.earlier()) replay_[{e.why, e.what}].push_back(e.found);
+    cut_short_ = kept.earlier_runs() - kept.earlier().size();
   }
 
   tuning run() {
@@ -54,8 +50,8 @@ class running_tuning {
     return {where_, result_.measured, weights, plan_.wanted, runs_left(share), random_};
   }
 
-  // The time charged to the budget: launches, including earlier launches, and the search between.
-  double elapsed_s() const { return before_s_ + steady_clock_s() - begin_s_; }
+  // The time charged to the budget: launches, including replayed ones, and the search between.
+  double elapsed_s() const { return replayed_s_ + steady_clock_s() - begin_s_; }
 
   double mean_s() const { return ended_ ? result_.spent_s / double(ended_) : 0; }
 
@@ -77,13 +73,19 @@ class running_tuning {
     return left;
   }
 
-  // Launches once more, or replays a launch from the journal. Nothing if no time is left.
+  // Launches once more, or replays a launch from the journal. Nothing if no time is left. Replayed
+  // launches count when they are replayed: a search that is resumed then has as much left at each
+  // step as it had before, and asks for the same launches.
   std::optional<outcome> measure(purpose why, const combination& what, double share) {
     if (auto& earlier = replay_[{why, what}]; !earlier.empty()) {
       outcome found = std::move(earlier.front());
       earlier.pop_front();
+      ++result_.runs;
+      count(found);
+      replayed_s_ += found.took_s;
       return found;
     }
+    result_.runs += std::exchange(cut_short_, 0);
     if (runs_left(share) == 0) return std::nullopt;
     if (watch_) {
       const double expected = std::max(expected_, double(result_.runs) + 1);
@@ -97,9 +99,13 @@ class running_tuning {
     outcome found = launch_(what.empty() ? nullptr : &what);
     found.took_s = steady_clock_s() - begin_s;
     kept_.ended({why, what, found});
-    ++ended_;
-    result_.spent_s += found.took_s;
+    count(found);
     return found;
+  }
+
+  void count(const outcome& ended) {
+    ++ended_;
+    result_.spent_s += ended.took_s;
   }
 
   // Measures a batch in random order, so that drift affects all members alike. False: no time left.
@@ -209,8 +215,9 @@ class running_tuning {
   tuning result_;
   std::map<std::pair<purpose, combination>, std::deque<outcome>> replay_;
   const double begin_s_ = steady_clock_s();
-  double before_s_ = 0;  // launches that the journal has
+  double replayed_s_ = 0;
   std::uint64_t ended_ = 0;
+  std::uint64_t cut_short_ = 0;  // launches that began before and did not end
   double expected_ = 0;
 };
 

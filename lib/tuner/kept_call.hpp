@@ -32,8 +32,6 @@ class kept_call {
   /// Makes a kept result the call's result.
   int put_back(const std::vector<std::byte>& result);
 
-  /// Whether compare() needs sum_magnitudes(); equal on all ranks.
-  bool is_sum_of_floats() const { return is_sum_; }
   /// For a floating-point sum: the MPI library also sums the magnitudes. Every rank calls this,
   /// because each rank knows only for itself whether results are alike. Collective.
   int sum_magnitudes();

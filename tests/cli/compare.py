@@ -35,6 +35,21 @@ class Compare(ProgramTest):
         self.assertIn("Too few runs", done.stdout)
         self.assertIn("at least 6 repetitions", done.stdout)
 
+    def test_words_reach_the_program_as_they_are(self):
+        words = ["[a,b]", "[]", "--json", "-n", "--", ""]
+        log = self.path("words")
+        self.run_railpass("compare", "--repetitions", 1, "--json", self.path("r.json"), "--", "sh", "-c",
+                          f'for w; do printf "%s|" "$w"; done >{log}', "sh", *words)
+        with open(self.path("r.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["command"][4:], words)
+        with open(log, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "".join(word + "|" for word in words))
+
+    def test_results_go_where_they_can_be_written(self):
+        self.check_refused("compare", "--json", self.folder, "--", "true", status=1,
+                           says="expected a file in a folder that can be written")
+        self.run_railpass("compare", "--repetitions", 1, "--json", "/dev/null", "--", "true")
+
     def test_the_verdict_is_what_the_interval_says(self):
         for sleeps in ("true", "true"), ("true", "sleep 0.2"), ("sleep 0.2", "true"):
             _, script = self.script(*sleeps)

@@ -40,6 +40,12 @@ class Program(ProgramTest):
                                 (*verify, "1.5"): "--ranks: '1.5' is not a whole number ",
                                 (*verify, "0"): "--ranks: 0 is not in the range 1 to 4096 ",
                                 verify: "--ranks: the value is missing ",
+                                ("run", "-n", "0x2", "x"): "--ranks: '0x2' is not a number ",
+                                ("run", "-n", 10 ** 20, "x"): f"--ranks: '{10 ** 20}' is too large ",
+                                ("tune", "x", "--runs", -5): "--runs: '-5' is not a whole number ",
+                                ("tune", "x", "--confidence", "nan"): "--confidence: 'nan' is not finite ",
+                                ("knowledge", "prune", "--older-than", "0x10"):
+                                "--older-than: '0x10' is not a number ",
                                 ("run", "-n", "four", "x"): "--ranks: 'four' is not a number ",
                                 ("algorithms", "foo"): "'foo' is not expected here ",
                                 ("algorithms", "--algorithm", "telepathy"): "a name with 'telepathy'",
@@ -68,6 +74,14 @@ class Program(ProgramTest):
                 self.check_refused(verb, "--no-such-option", says="no-such-option"
                                    if verb not in ("fit", "predict", "stats", "verify", "schedule")
                                    else ())
+
+    def test_numbers_are_decimal(self):
+        for ranks in "8", "08", "008":
+            self.assertEqual(self.json_of("predict", "--collective", "barrier", "-p", ranks)["num_ranks"], 8)
+
+    def test_text_that_is_not_utf_8_leaves_json_whole(self):
+        found = self.json_of("settings", environment={"RAILPASS_STATS": os.fsdecode(b"caf\xe9")})
+        self.assertIn("caf\ufffd", [one["value"] for one in found["settings"]])
 
     def test_results_that_cannot_be_written(self):
         result = self.run_railpass("algorithms", "--json", self.path("no/such/x.json"), status=1)

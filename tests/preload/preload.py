@@ -9,6 +9,7 @@ With TEST_TRAPS=on all programs run with floating-point traps, as many as the MP
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -652,6 +653,25 @@ class Preloaded(unittest.TestCase):
             lines = file.read().splitlines()
         self.assertTrue(lines[0].startswith("time_s,"))
         self.assertGreater(len(lines), 100)
+
+    def test_spawned_programs_have_files_of_their_own(self):
+        program = self.program("spawning.c")
+        folder = Path(self.path("spawned"))
+        folder.mkdir()
+        done = self.start(program, preload=(PRELOAD,), RAILPASS_TRACE=folder / "trace",
+                          RAILPASS_STATS=folder / "stats")
+        self.assertEqual(done.stdout, self.start(program).stdout)
+        found = sorted(re.sub("[0-9]{2,}", "PID", file.name) for file in folder.iterdir())
+        self.assertEqual(found, ["stats", "stats.spawnedPID", "trace.0", "trace.1",
+                                 "trace.spawnedPID.0", "trace.spawnedPID.1"])
+        for file in folder.iterdir():
+            text = file.read_text(encoding="utf-8")
+            if file.name.startswith("trace"):
+                lines = text.splitlines()
+                self.assertEqual({line.count(",") for line in lines}, {lines[0].count(",")})
+                self.assertGreater(len(lines), 40)
+            else:
+                self.assertIn("all_reduce", {c["collective"] for c in json.loads(text)["contexts"]})
 
     def remember(self, store, *command, program="remembered.c", preload=(PRELOAD,), **settings):
         """Runs a program that is to remember; what it says and its statistics. Where the machine is

@@ -2,6 +2,7 @@
 //
 // Every call of the system that a file needs fails in turn, in every way that it can: there is an
 // error that names the file, or none and all is done; never a half-written file or one left over.
+#include "lib/base/descriptor.hpp"
 #include "lib/files/files.hpp"
 #include "lib/store/store.hpp"
 #include "lib/tune/journal.hpp"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <functional>
 #include <set>
@@ -102,6 +104,34 @@ TEST_CASE("a file is written as a whole or stays as it was, and nothing else is 
         });
     CHECK(faults >= 4 + 5 + 4 + 3 + 4);
   }
+}
+
+TEST_CASE("what is written to a link is in the file behind it") {
+  const scratch_directory folder;
+  const std::string link = folder.file("link"), next = folder.file("next"),
+                    file = folder.file("file");
+  std::filesystem::create_symlink("next", link);
+  std::filesystem::create_symlink(file, next);
+  for (const std::string text : {"created", "replaced"}) {
+    files::write_text(link, text);
+    CHECK(content(file) == text);
+    CHECK(std::filesystem::is_symlink(link));
+    CHECK(std::filesystem::is_symlink(next));
+  }
+}
+
+TEST_CASE("what is written to a descriptor follows what its other writers wrote") {
+  const scratch_directory folder;
+  const std::string file = folder.file("log"), link = folder.file("stream");
+  file_descriptor log(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(log.is_open());
+  const std::string number = std::to_string(log.get());
+  std::filesystem::create_symlink("/proc/self/fd/" + number, link);
+  REQUIRE(write_all(log.get(), "before, "));
+  files::write_text(link, "this, ");
+  files::write_text("/dev/fd/" + number, "and this, ");
+  REQUIRE(write_all(log.get(), "after"));
+  CHECK(content(file) == "before, this, and this, after");
 }
 
 TEST_CASE("a file that is written again keeps its access rights") {

@@ -513,6 +513,14 @@ TEST_CASE("this machine is recognised again") {
   CHECK(files::utc_now().size() == 20);
 }
 
+TEST_CASE("the mark of an MPI library has no names of users and hosts") {
+  const auto mark = [](std::string_view text) { return files::this_machine(1, text).mpi_library; };
+  CHECK(mark("Open MPI v5.0.3, package: Open MPI jo@login7.site.org Distribution, ident: 5.0.3") ==
+        "Open MPI v5.0.3, package: Open MPI Distribution, ident: 5.0.3");
+  CHECK(mark("made by jo@login7") == "made by ");
+  CHECK(mark("@") == "");
+}
+
 TEST_CASE("JSON nested without end is refused with its place") {
   for (const std::string opening : {"[", "{\"a\":", "[{\"a\":"}) {
     std::string nested;

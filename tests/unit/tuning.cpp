@@ -319,6 +319,42 @@ TEST_CASE("a tuning that ends anywhere goes on from its journal") {
   }
 }
 
+TEST_CASE("a limited tuning that is resumed makes the launches that it would have made") {
+  const world w = broadcast(0);
+  const launcher launch = [&](const combination* c) {
+    outcome o;
+    o.values = {c ? w.value(*c) : 100.0};
+    return o;
+  };
+  for (const auto& s : searches()) {
+    CAPTURE(s.name);
+    tuning_plan plan;
+    plan.search = s.name;
+    plan.most_runs = 90;
+    const temporary_file file;
+    const auto tune_until = [&](std::uint64_t most) {
+      journal kept(file.path(), "me", 1);
+      return tune::tune(w.where, {goal_of("latency")}, plan, launch, kept,
+                        [&](std::uint64_t runs, double, double) {
+                          if (runs == most) throw interrupted("stop");
+                        });
+    };
+    const auto counts = [](const tuning& t) {
+      std::map<combination, int> launches;
+      for (const auto& [what, r] : t.measured.records()) launches[what] = r.runs;
+      return launches;
+    };
+    const tuning whole = tune_until(1000);
+    std::filesystem::remove(file.path());
+    CHECK_THROWS_AS(tune_until(whole.runs * 2 / 3), interrupted);
+    CHECK_THROWS_AS(tune_until(whole.runs * 5 / 6), interrupted);
+    const tuning resumed = tune_until(1000);
+    CHECK(counts(resumed) == counts(whole));
+    CHECK(resumed.runs == whole.runs);
+    CHECK(resumed.recommended == whole.recommended);
+  }
+}
+
 TEST_CASE("what is no journal, or not this one's, is refused and left as it is") {
   const temporary_file file;
   const std::string header = R"({"format":"railpass tune journal","version":1,"identity":"me"})"
@@ -418,6 +454,8 @@ TEST_CASE("targets name variables and words") {
         "# Found by railpass tune.\nexport a='it'\\''s'\n");
   CHECK(settings_file(find_target("ucx"), {{"A", "$(x) `y`"}}) ==
         "# Found by railpass tune.\nexport UCX_A='$(x) `y`'\n");
+  CHECK(settings_file(find_target("openmpi"), {{"a", "1"}, {"OMPI_MCA_b", "2"}}) ==
+        "# Found by railpass tune.\na = 1\nb = 2\n");
   CHECK(settings_file(find_target("words"), {{"a", "1"}}) == "# Found by railpass tune.\na='1'\n");
 }
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <optional>
 #include <string>
@@ -56,14 +55,25 @@ inline std::string format_bytes(std::int64_t bytes) {
   return std::to_string(bytes) + std::string(names[power]);
 }
 
+/// With so many digits behind the point, in any locale.
+inline std::string fixed(double value, int decimals) {
+  std::array<char, 512> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                 std::chars_format::fixed, decimals);
+  return {text.data(), end.ptr};
+}
+
 /// Three significant digits with a binary unit: 12345 -> "12.1KiB".
 inline std::string format_about_bytes(double bytes) {
   static constexpr std::array<std::string_view, 4> names{"", "KiB", "MiB", "GiB"};
   std::size_t power = 0;
   for (; bytes >= 1023.5 && power + 1 < names.size(); ++power) bytes /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof text, bytes >= 100 ? "%.0f" : "%.3g", bytes);
-  return text + std::string(names[power]);
+  std::array<char, 512> text{};
+  const auto end = bytes >= 100 ? std::to_chars(text.data(), text.data() + text.size(), bytes,
+                                                std::chars_format::fixed, 0)
+                                : std::to_chars(text.data(), text.data() + text.size(), bytes,
+                                                std::chars_format::general, 3);
+  return std::string(text.data(), end.ptr) + std::string(names[power]);
 }
 
 /// Three significant digits with a unit: 0.0000123 -> "12.3 us".
@@ -84,17 +94,7 @@ inline std::string format_seconds(double seconds) {
   const double value = seconds * chosen->factor;
   const double size = value < 0 ? -value : value;
   const int decimals = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f %s", decimals, value, chosen->name);
-  return text;
-}
-
-/// With so many digits behind the point, in any locale.
-inline std::string fixed(double value, int decimals) {
-  std::array<char, 512> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
-                                 std::chars_format::fixed, decimals);
-  return {text.data(), end.ptr};
+  return fixed(value, decimals) + ' ' + chosen->name;
 }
 
 /// "12.3 %"

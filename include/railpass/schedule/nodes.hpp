@@ -187,10 +187,6 @@ class placement {
     return position_of(rank) - nodes()[node_of(rank)];
   }
   std::int32_t ranks_on(std::int32_t node) const { return nodes().ranks_in(node); }
-  std::int32_t rank_on(std::int32_t node, std::int32_t local_rank) const {
-    const std::int32_t at = nodes()[node] + local_rank;
-    return physical_.empty() ? at : physical_[std::size_t(at)];
-  }
   group_begins nodes() const {
     return each_ > 0 ? group_begins::blocks(num_ranks_, each_) : group_begins(begins_);
   }
