@@ -28,8 +28,10 @@ rail_channel::rail_channel(std::shared_ptr<open_transport> over, MPI_Comm comm,
 
 transport::operation_ptr rail_channel::send(int rank, int tag, std::vector<transport::piece> from,
                                             std::shared_ptr<void> owner) {
+  // After a collective the program may block in MPI, where no message over rails advances.
+  const bool may_end_early = !of_collectives();
   return over_->with([&](transport::transport& t) {
-    auto op = t.send(peer_of(rank), tag, std::move(from), std::move(owner), number_);
+    auto op = t.send(peer_of(rank), tag, std::move(from), std::move(owner), number_, may_end_early);
     if (peer_of(rank) != t.rank()) ++sent_[std::size_t(rank)];
     return op;
   });

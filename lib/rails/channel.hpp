@@ -21,8 +21,8 @@ class rail_channel {
  public:
   /// `members[r]` is the transport's rank of rank r. `number` belongs to no other channel on any of
   /// the members. `comm` has the members in this order, and must live until the channel is closed;
-  /// no other communication may use `comm` during close(). MPI_COMM_NULL: a channel that leave()
-  /// ends. The caller holds the transport for the channel: see open_transport.
+  /// no other communication may use `comm` during close(). MPI_COMM_NULL: a channel of collectives,
+  /// which leave() ends. The caller holds the transport for the channel: see open_transport.
   rail_channel(std::shared_ptr<open_transport> over, MPI_Comm comm, std::uint32_t number,
                std::vector<int> members);
 
@@ -52,6 +52,7 @@ class rail_channel {
   bool leave();
 
  private:
+  bool of_collectives() const { return comm_ == MPI_COMM_NULL; }
   int peer_or_any(int source) const {
     return source == transport::any_source ? source : peer_of(source);
   }

@@ -41,9 +41,10 @@ std::unique_ptr<strategy> transport::use(std::unique_ptr<strategy> how) {
 }
 
 operation_ptr transport::send(int peer, int tag, std::vector<piece> from,
-                              std::shared_ptr<void> owner, channel on) {
+                              std::shared_ptr<void> owner, channel on, bool may_end_early) {
   failure_.check_alive();
-  auto op = std::make_shared<message>(peer, tag, on, std::move(from), std::move(owner));
+  auto op =
+      std::make_shared<message>(peer, tag, on, std::move(from), std::move(owner), may_end_early);
   if (op->bytes() > std::int64_t(most_message_bytes))
     throw error("a message of more than 2^60 bytes");
   failure_.whole_or_failed([&] {

@@ -3,6 +3,7 @@
 // Collectives over tcp rails of this machine: large messages, next to messages of the user, on
 // several communicators; rails that a rank lacks, and rails that break. any_collective.cpp tests
 // the results of every algorithm over rails.
+#include "lib/rails/transport_rail.hpp"
 #include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/rails.hpp"
@@ -11,6 +12,7 @@
 #include "support/records.hpp"
 
 #include <arpa/inet.h>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <numeric>
@@ -35,6 +37,37 @@ std::int64_t sent_bytes(MPI_Comm comm) {
   for (int peer = 0; peer < p; ++peer)
     for (const mpi::rail_status& r : mpi::rails_to(peer, comm)) sum += r.sent_bytes;
   return sum;
+}
+
+// Rails of their own for channels of the user and of collectives, without calls that are tuned.
+struct own_rails {
+  std::shared_ptr<open_transport> over;
+  rail_channel of_user;
+  transport_rail of_collectives;
+
+  explicit own_rails(MPI_Comm comm, std::vector<int> all)
+      : over(opened(comm)),
+        of_user(over, comm, 1, all),
+        of_collectives(std::make_shared<rail_channel>(over, MPI_COMM_NULL, 2, all)) {}
+
+  static std::shared_ptr<open_transport> opened(MPI_Comm comm) {
+    mpi_tags tags;
+    MPI_Comm_dup(comm, &tags.comm);
+    return std::make_shared<open_transport>(comm, tags, two_rails, "auto", 0);
+  }
+  // Polls for the next message of collectives; false: an error.
+  bool wait() {
+    std::array<rail_token, 1> ended;
+    int found = 0;
+    while (found == 0) found = of_collectives.poll(ended);
+    return found > 0;
+  }
+};
+
+std::vector<int> ranks_of(const communicator& all) {
+  std::vector<int> ranks(std::size_t(all.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
 
 int value(int rank, int i) { return (rank + 1) * 1000003 + i * 7; }
@@ -285,6 +318,40 @@ TEST_CASE("rails that broke while nobody used them are opened anew") {
     MPI_Barrier(world);  // all ranks have ended the call
     if (world.size() > 1 && world.rank() == world.size() - 1) CHECK(break_connections());
   }
+}
+
+TEST_CASE("a message of a collective ends when it has left, also behind messages without credit") {
+  const communicator world = communicator::duplicate_of_world();
+  const int me = world.rank();
+  if (world.size() == 1) return;
+  own_rails rails(world, ranks_of(world));
+  std::vector<std::byte> data(4096), got(4096);
+  std::array<rail_token, 1> ended;
+  constexpr int count = 400;  // of which the credit is for 242
+  MPI_Request meeting = MPI_REQUEST_NULL;
+  if (me == 0) {
+    std::vector<transport::operation_ptr> sends;
+    for (int k = 0; k < count; ++k)
+      sends.push_back(rails.of_user.send(1, 1, {{data.data(), data.size()}}));
+    CHECK(rails.of_collectives.post_send(1, 0, data.data(), 100, 1) == post_result::pending);
+    // Sends of the user end early once rank 1 wants a message that has not been started.
+    while (!sends.back()->done()) CHECK(rails.of_collectives.poll(ended) == 0);
+    CHECK(rails.of_collectives.poll(ended) == 0);
+    MPI_Ibarrier(world, &meeting);
+    CHECK(rails.wait());
+    rails.of_user.send(1, 9, {{data.data(), data.size()}});
+  } else if (me == 1) {
+    const auto last = rails.of_user.receive(0, 9, {{got.data(), got.size()}});
+    MPI_Ibarrier(world, &meeting);
+    rails.over->wait_for(meeting);
+    CHECK(rails.of_collectives.post_receive(0, 0, got.data(), 100, 1) == post_result::pending);
+    CHECK(rails.wait());
+    while (!last->done()) CHECK(rails.of_collectives.poll(ended) == 0);
+  } else {
+    MPI_Ibarrier(world, &meeting);
+  }
+  rails.over->wait_for(meeting);
+  rails.over->close();
 }
 
 // The last test: afterwards no call is tuned.

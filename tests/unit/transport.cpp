@@ -404,6 +404,30 @@ TEST_CASE("who sends without credit does not wait for it where the other waits f
   CHECK(w.ranks[0]->all_sent());
 }
 
+TEST_CASE("a send that may not end early ends no sooner than its message leaves") {
+  transport_options options;
+  options.eager_bytes = 1000;
+  options.credit_bytes = 5000;
+  world w(2, {{}, {}}, "auto", options);
+  bytes small = pattern(1000, 1), announced = pattern(2000, 2), got(1000), got_announced(2000);
+  w.ranks[1]->receive(0, 7, all(got));  // its message is not started
+  const auto send = [&](bytes& from, channel on, bool may_end_early) {
+    return w.ranks[0]->send(1, 0, all(from), {}, on, may_end_early);
+  };
+  const operation_ptr first = send(announced, 3, false);
+  std::vector<operation_ptr> sends;
+  for (int k = 0; k < 100; ++k) sends.push_back(send(small, 0, true));
+  const operation_ptr last = send(small, 4, false);
+  w.run();
+  CHECK(std::ranges::all_of(sends, [](const auto& s) { return s->done(); }));
+  CHECK((!first->done() && !last->done()));
+  const operation_ptr of_first = w.ranks[1]->receive(0, 0, all(got_announced), 3);
+  const operation_ptr of_last = w.ranks[1]->receive(0, 0, all(got), 4);
+  w.run();
+  CHECK((first->done() && of_first->done() && got_announced == announced));
+  CHECK((last->done() && of_last->done() && got == small));
+}
+
 TEST_CASE("however much credit is left, blocking sends of small messages reach who waits") {
   constexpr std::size_t n = 1000;
   constexpr int count = 12;

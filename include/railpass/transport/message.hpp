@@ -50,8 +50,13 @@ using operation_ptr = std::shared_ptr<operation>;
 class message final : public operation {
  public:
   /// A message to send.
-  message(int peer, int tag, channel on, std::vector<piece> from, std::shared_ptr<void> owner)
-      : operation(peer, tag), channel_(on), pieces_(std::move(from)), owner_(std::move(owner)) {
+  message(int peer, int tag, channel on, std::vector<piece> from, std::shared_ptr<void> owner,
+          bool may_end_early = true)
+      : operation(peer, tag),
+        channel_(on),
+        pieces_(std::move(from)),
+        owner_(std::move(owner)),
+        may_end_early_(may_end_early) {
     capacity_ = total_ = bytes_of(pieces_);
   }
   /// A message to receive into these pieces.
@@ -112,9 +117,10 @@ class message final : public operation {
 
   // ---- sends ----
 
-  /// Ends the send for its caller by copying the bytes, although the message cannot leave yet.
+  /// Ends the send for its caller by copying the bytes, although the message cannot leave yet. No
+  /// effect if the message may not end early.
   void end_early() {
-    if (done()) return;
+    if (done() || !may_end_early_) return;
     own_.resize(std::size_t(total_));
     std::vector<piece> copied{{own_.data(), own_.size()}};
     copy(pieces_, total_, copied);
@@ -154,6 +160,7 @@ class message final : public operation {
   std::function<piece(std::int64_t)> allocate_;  // for receives of unknown size
   std::int64_t capacity_ = 0;                    // bytes of the pieces
   // For sends.
+  bool may_end_early_ = false;
   std::uint32_t receiver_id_ = 0;
   std::int64_t next_ = 0;
   std::vector<std::int64_t> carried_;

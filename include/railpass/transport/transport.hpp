@@ -68,8 +68,10 @@ class transport final : private packet_sink {
   /// Starts to send a message of several pieces. 0 <= peer < num_ranks, tag >= 0.
   /// @param from memory of the caller, unchanged until the message is done
   /// @param owner kept until the message is done
+  /// @param may_end_early whether a small message that cannot leave yet may be copied, and is done
+  /// then. The message leaves in a later call, which callers that block elsewhere may not make.
   operation_ptr send(int peer, int tag, std::vector<piece> from, std::shared_ptr<void> owner = {},
-                     channel on = 0);
+                     channel on = 0, bool may_end_early = true);
 
   /// Starts to receive into several pieces. `source` and `tag` may be any_source and any_tag.
   operation_ptr receive(int source, int tag, std::vector<piece> to, channel on = 0);
