@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <queue>
 #include <stdexcept>
 
@@ -48,7 +49,7 @@ class simulated_network {
     for (const auto& c : channels_)
       for (const flight& f : c) {
         if (!f.left) next_s = std::min(next_s, f.leaves_s);
-        next_s = std::min(next_s, f.arrives_s);
+        next_s = std::min(next_s, f.begun ? f.arrives_s : f.begins_s);
         break;  // later ones of the channel come later
       }
     for (const auto& c : channels_)
@@ -87,7 +88,7 @@ class simulated_network {
     f.header = transport::pack(p);
     f.data.resize(p.length);
     f.left = true;
-    f.leaves_s = f.arrives_s = now_s_;
+    f.leaves_s = f.begins_s = f.arrives_s = now_s_;
     channel(int(rail), from, to).push_back(std::move(f));
   }
 
@@ -97,8 +98,11 @@ class simulated_network {
     std::vector<transport::piece> from;
     std::vector<std::byte> data;
     std::uint64_t token = 0;
-    double leaves_s = 0, arrives_s = 0;
+    double leaves_s = 0;
+    double begins_s = 0, arrives_s = 0;  // header and payload, at the receiver
     bool left = false;
+    std::optional<transport::packet> begun;  // the header has arrived
+    std::vector<transport::piece> where;
   };
 
   std::deque<flight>& channel(int rail, int from, int to) {
@@ -130,6 +134,7 @@ class simulated_network {
                  double(sum + transport::header_bytes) / m.bytes_per_s;
         f.leaves_s = free_s;
         f.arrives_s = free_s + m.latency_s;
+        f.begins_s = f.arrives_s - double(sum) / m.bytes_per_s;
         network_.channel(index_, rank_, peer).push_back(std::move(f));
         unanswered_.push_back(
             {peer, free_s + m.answer_s, std::int64_t(sum + transport::header_bytes)});
@@ -170,27 +175,30 @@ class simulated_network {
           moved = true;
         }
         auto& c = network_.channel(index_, peer, rank_);
-        while (!c.empty() && c.front().left &&
-               c.front().arrives_s <= std::min(network_.now_s_, silent_since_s())) {
+        const double until_s = std::min(network_.now_s_, silent_since_s());
+        while (!c.empty() && c.front().begins_s <= until_s) {
+          if (!c.front().begun) {
+            c.front().begun = transport::parse(c.front().header);
+            if (!c.front().begun) throw std::logic_error("a header that cannot be parsed");
+            sink.arrived(index_, peer, *c.front().begun, c.front().where);
+            moved = true;
+          }
+          if (!c.front().left || c.front().arrives_s > until_s) break;
           const flight f = std::move(c.front());
           c.pop_front();
-          const auto header = transport::parse(f.header);
-          if (!header) throw std::logic_error("a header that cannot be parsed");
-          std::vector<transport::piece> where;
-          sink.arrived(index_, peer, *header, where);
           const std::byte* from = f.data.data();
           std::size_t left = f.data.size();
-          for (const transport::piece& p : where) {
+          for (const transport::piece& p : f.where) {
             if (p.bytes > left) throw std::logic_error("memory for more than the payload");
             std::memcpy(p.data, from, p.bytes);
             from += p.bytes;
             left -= p.bytes;
           }
           if (left > 0) throw std::logic_error("no memory for all of the payload");
-          (header->type == transport::packet_type::probe
+          (f.begun->type == transport::packet_type::probe
                ? network_.probed_bytes_
                : network_.carried_bytes_)[std::size_t(index_)] += std::int64_t(f.data.size());
-          sink.complete(index_, peer, *header,
+          sink.complete(index_, peer, *f.begun,
                         {.at_s = network_.now_s_, .late_s = network_.now_s_ - f.arrives_s});
           moved = true;
         }

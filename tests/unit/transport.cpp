@@ -1194,6 +1194,28 @@ TEST_CASE("a network that falls silent is an error for those who wait, within th
     }
 }
 
+TEST_CASE("a network that falls silent within a small message is an error for its receiver") {
+  for (const bool posted : {true, false}) {
+    CAPTURE(posted);
+    world w(2, {{1e-4, 1e6}});
+    bytes sent = pattern(10000, 1), to(10000);
+    const auto receive = [&] { return w.ranks[1]->receive(0, 0, all(to)); };
+    operation_ptr got;
+    if (posted) got = receive();
+    w.ranks[0]->send(1, 0, all(sent));
+    w.run([&] { return w.network.now_s() > 1e-4; });  // the header has arrived
+    if (!posted) got = receive();
+    w.network.silence(0);
+    const auto fails = [&] {
+      for (const double until_s = w.network.now_s() + 20; w.network.now_s() < until_s;
+           w.network.pass(1e-2))
+        w.ranks[1]->progress(w.network.now_s());
+    };
+    CHECK_THROWS_WITH(fails(), ContainsSubstring("acknowledged nothing"));
+    CHECK(!got->done());
+  }
+}
+
 TEST_CASE(
     "who has computed for long does not take that for silence, and who awaits nothing asks not") {
   world w(2, {{1e-4, 1e8}});

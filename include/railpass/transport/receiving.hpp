@@ -63,6 +63,10 @@ class receiver {
       for (const message_ptr& op : box.posted()) mark(op->peer());
     }
     granted_.for_each([&](const message& op) { mark(op.peer()); });
+    // The receive of a message that is arriving is no longer posted.
+    for (std::size_t p = 0; p < peers_.size(); ++p)
+      for (const rail_state& r : peers_[p].rails)
+        if (r.current.receive || r.current.buffered) mark(int(p));
   }
 
  private:
