@@ -34,7 +34,7 @@ class executor {
   /// loop yields the core. Yielding after 4 instead of 64 polls costs an 8-byte all_reduce of 2
   /// ranks on separate cores 0.4 us, and doubles the time of 8 ranks on 2 cores, where Open MPI
   /// yields too.
-  explicit executor(R& r, const windows& w = {}, int polls_before_yield = 64)
+  explicit executor(R& r, const windows& w = {}, unsigned polls_before_yield = 64)
       : rail_(r), windows_(w), polls_before_yield_(polls_before_yield) {}
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
@@ -126,7 +126,7 @@ class executor {
 
  private:
   static constexpr unsigned polls_per_clock = 1024;  // a power of two
-  static constexpr int empty_polls_per_look = 16;
+  static constexpr unsigned empty_polls_per_look = 16;
 
   struct slot {
     execution work;
@@ -143,8 +143,7 @@ class executor {
 
   // False: the call will never be done.
   bool wait_loop(const execution& e, const wait_watch& watch) {
-    unsigned polls = 0;
-    int empty = 0;
+    unsigned polls = 0, empty = 0;
     std::optional<patience> left;
     const bool watching = watch.report != nullptr && watch.after_s > 0;
     do {
@@ -189,7 +188,7 @@ class executor {
 
   R& rail_;
   windows windows_;
-  int polls_before_yield_;
+  unsigned polls_before_yield_;
   std::uint32_t sequence_ = 0;
   std::vector<std::unique_ptr<slot>> calls_;
   std::vector<call> active_;

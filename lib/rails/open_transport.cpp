@@ -67,7 +67,8 @@ std::unique_lock<std::mutex> open_transport::locked() {
 }
 
 void open_transport::wait_for(MPI_Request& request) {
-  for (int empty = 0, done = 0;; ++empty) {
+  int done = 0;
+  for (unsigned empty = 0;; ++empty) {
     PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (done) return;
     try {
@@ -123,7 +124,7 @@ void open_transport::end_release(bool may_go_on) {
   if (may_go_on) offered_ = true;
 }
 
-void open_transport::give_way(int empty) {
+void open_transport::give_way(unsigned empty) {
   for (int turn = 0; turn < most_turns && locked_out_.load(std::memory_order_relaxed) > 0; ++turn)
     sched_yield();
   if (!waiting_->give_way(empty)) return;

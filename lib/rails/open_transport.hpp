@@ -53,7 +53,7 @@ class open_transport {
   /// Throws error if the rails have failed.
   template <class Done>
   bool wait(const Done& done, double deadline_s = 0) {
-    for (int empty = 0;; ++empty) {
+    for (unsigned empty = 0;; ++empty) {
       {
         const std::unique_lock lock = locked();
         if (done(*transport_)) return true;
@@ -69,7 +69,7 @@ class open_transport {
 
   /// Call after nothing has moved `empty` times in a row: see waiting. Lets waiting threads have
   /// the lock first, and makes MPI progress once after a sleep, which other ranks may need.
-  void give_way(int empty);
+  void give_way(unsigned empty);
 
   /// Numbers of channels, unique on all ranks. Channel 0 is for measuring; the founding channel is
   /// for the communicator that opened the transport. new_channel() returns a further number, or

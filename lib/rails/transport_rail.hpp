@@ -61,7 +61,7 @@ class transport_rail {
 
   std::shared_ptr<rail_channel> channel_;
   std::vector<message> under_way_;
-  int empty_polls_ = 0;  // in a row
+  unsigned empty_polls_ = 0;  // in a row
   int error_code_ = 0;
   std::string failure_, unlike_;
 };

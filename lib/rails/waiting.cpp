@@ -13,8 +13,8 @@ namespace railpass::internal {
 
 namespace {
 
-constexpr int polls_before_yield = 64;
-constexpr int least_patience = 128, most_patience = 512;  // polls before it sleeps
+constexpr unsigned polls_before_yield = 64;
+constexpr unsigned least_patience = 128, most_patience = 512;  // polls before it sleeps
 constexpr double soon_s = 50e-6;  // about what waking up takes, and as much again
 
 }  // namespace
@@ -25,8 +25,8 @@ waiting::waiting(std::span<const std::unique_ptr<transport::packet_rail>> rails)
   if (!std::ranges::all_of(descriptors_, [](int d) { return d >= 0; })) descriptors_.clear();
 }
 
-bool waiting::give_way(int empty) {
-  const int patience = patience_.load(std::memory_order_relaxed);
+bool waiting::give_way(unsigned empty) {
+  const unsigned patience = patience_.load(std::memory_order_relaxed);
   if (empty <= patience || descriptors_.empty()) {
     if (empty >= polls_before_yield) yields_.offer_core();
     return false;

@@ -22,12 +22,12 @@ class waiting {
   /// Nothing has moved `empty` times in a row: keeps on looking for a while, which is the shorter
   /// the less often that was worth it, then gives the core away, then sleeps until something comes,
   /// for at most 200 us. Whether it has slept.
-  bool give_way(int empty);
+  bool give_way(unsigned empty);
 
  private:
   std::vector<int> descriptors_;  // of the rails; empty: it cannot sleep
   yielding yields_{true};
-  std::atomic<int> patience_;  // polls of which nothing came before it sleeps
+  std::atomic<unsigned> patience_;  // polls of which nothing came before it sleeps
 };
 
 }  // namespace railpass::internal

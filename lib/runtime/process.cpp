@@ -487,7 +487,7 @@ void process::leave_rails() {
   const double began_s = steady_clock_s();
   double report_s = values_.hang_report;
   auto waits = rails_;
-  for (int empty = 0;; ++empty) {
+  for (unsigned empty = 0;; ++empty) {
     std::erase_if(waits, [](const auto& rails) { return rails->transport.leave(); });
     const double passed_s = steady_clock_s() - began_s;
     if (passed_s > patience_s)

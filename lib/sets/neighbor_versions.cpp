@@ -155,9 +155,9 @@ int neighbor_versions::post_sends(const exchange& e) {
 // As the executor waits for its messages.
 int neighbor_versions::wait(std::size_t first, std::size_t count) {
   if (count == 0) return MPI_SUCCESS;
-  constexpr int tests_before_yield = 64, tests_per_look = 16, tests_per_clock = 1024;
+  constexpr unsigned tests_before_yield = 64, tests_per_look = 16, tests_per_clock = 1024;
   std::optional<patience> left;
-  for (int tests = 1;; ++tests) {
+  for (unsigned tests = 1;; ++tests) {
     int done = 0;
     const int code =
         PMPI_Testall(int(count), requests_.data() + first, &done, statuses_.data() + first);

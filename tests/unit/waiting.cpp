@@ -49,6 +49,7 @@ TEST_CASE("who waits looks for a while, then sleeps, and sooner if nothing came"
     CHECK(!w.give_way(128));
     CHECK(w.give_way(129));
   }
+  CHECK(w.give_way(3'000'000'000u));  // more than an int holds
 
   // One that nothing but polling lets advance.
   rails.push_back(std::make_unique<quiet_rail>(-1));
