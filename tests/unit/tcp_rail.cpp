@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The TCP rail's reading: packets come out whole and in order, whatever pieces the bytes come in,
-// and other bytes do no harm.
+// and other bytes do no harm. A rail that is given up ends.
 #include "lib/rails/tcp/rail.hpp"
 #include "railpass/transport/strategies.hpp"
 #include "railpass/transport/transport.hpp"
@@ -60,13 +60,16 @@ struct ends {
   tcp::rail rail;
   file_descriptor other;
 
+  file_descriptor copy;  // of the rail's socket, as a forked child has it
+
   static ends make() {
     int pair[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
     tcp::connected_rail connected;
     connected.sockets.emplace_back();
     connected.sockets.emplace_back(pair[0]);
-    return {tcp::rail(0, std::move(connected)), file_descriptor(pair[1])};
+    file_descriptor copy(dup(pair[0]));
+    return {tcp::rail(0, std::move(connected)), file_descriptor(pair[1]), std::move(copy)};
   }
 };
 
@@ -129,6 +132,14 @@ TEST_CASE("packets come whole and in order, however their bytes are cut") {
       CHECK(sink.came.size() == whole);
     }
   }
+}
+
+TEST_CASE("a rail that is abandoned ends its connections, although a forked child has them, too") {
+  ends e = ends::make();
+  std::byte any{};
+  CHECK((read(e.other.get(), &any, 1) == -1 && errno == EAGAIN));
+  e.rail.abandon();
+  CHECK(read(e.other.get(), &any, 1) == 0);
 }
 
 namespace {

@@ -309,6 +309,9 @@ void rail::connection::end() {
   queue.clear();
   queued_bytes = 0;
   current.reset();
+  // A child that the program has forked keeps the socket open, so closing alone tells the peer
+  // nothing.
+  shutdown(socket.get(), SHUT_RDWR);
   socket = file_descriptor();
 }
 
