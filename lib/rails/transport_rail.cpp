@@ -6,14 +6,15 @@
 namespace railpass::internal {
 
 template <class Begin>
-post_result transport_rail::added(rail_token token, std::int64_t bytes, const Begin& begin) {
+post_result transport_rail::added(direction way, rail_token token, std::int64_t bytes,
+                                  const Begin& begin) {
   try {
-    transport::operation_ptr operation = begin();
-    if (operation->done()) {
-      check_length(*operation, bytes);
+    message m{begin(), way, token, bytes};
+    if (m.operation->done()) {
+      check_length(m);
       return post_result::done;
     }
-    under_way_.push_back({std::move(operation), token, bytes});
+    under_way_.push_back(std::move(m));
     return post_result::pending;
   } catch (const std::exception& e) {
     fail(e);
@@ -23,14 +24,14 @@ post_result transport_rail::added(rail_token token, std::int64_t bytes, const Be
 
 post_result transport_rail::post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
                                       std::int64_t bytes, rail_token token) {
-  return added(token, bytes, [&] {
+  return added(direction::sends, token, bytes, [&] {
     return channel_->send(peer, tag, {{const_cast<std::byte*>(from), std::size_t(bytes)}});
   });
 }
 
 post_result transport_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byte* to,
                                          std::int64_t bytes, rail_token token) {
-  return added(token, bytes, [&] {
+  return added(direction::receives, token, bytes, [&] {
     return channel_->receive(peer, tag, {{to, std::size_t(bytes)}});
   });
 }
@@ -46,7 +47,7 @@ int transport_rail::poll(std::span<rail_token> completed) {
           ++i;
           continue;
         }
-        check_length(*m.operation, m.bytes);
+        check_length(m);
         completed[found++] = m.token;
         m = std::move(under_way_.back());
         under_way_.pop_back();
@@ -59,11 +60,16 @@ int transport_rail::poll(std::span<rail_token> completed) {
   }
 }
 
-void transport_rail::check_length(const transport::operation& ended, std::int64_t bytes) {
-  if (!ended.truncated() && ended.bytes() == bytes) return;
-  unlike_ = "rank " + std::to_string(channel_->rank_of(ended.peer())) + " sent " +
-            (ended.truncated() ? "more" : std::to_string(ended.bytes())) +
-            " where this rank expects " + std::to_string(bytes) + " bytes";
+void transport_rail::check_length(const message& m) {
+  const transport::operation& ended = *m.operation;
+  if (!ended.truncated() && ended.bytes() == m.bytes) return;
+  const std::string peer = "rank " + std::to_string(channel_->rank_of(ended.peer())),
+                    moved = std::to_string(ended.bytes()), bytes = std::to_string(m.bytes);
+  if (m.way == direction::sends)
+    unlike_ = peer + " takes " + moved + " bytes of the " + bytes + " that this rank sends";
+  else
+    unlike_ = peer + " sent " + (ended.truncated() ? "more" : moved) + " where this rank expects " +
+              bytes + " bytes";
   throw error(unlike_);
 }
 

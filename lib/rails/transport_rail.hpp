@@ -6,6 +6,7 @@
 #include "lib/rails/channel.hpp"
 #include "railpass/transport/rail.hpp"
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <span>
@@ -48,15 +49,17 @@ class transport_rail {
   const std::string& unlike() const { return unlike_; }
 
  private:
+  enum class direction : std::uint8_t { sends, receives };
   struct message {
     transport::operation_ptr operation;
+    direction way = direction::sends;
     rail_token token = 0;
     std::int64_t bytes = 0;
   };
 
   template <class Begin>
-  post_result added(rail_token token, std::int64_t bytes, const Begin& begin);
-  void check_length(const transport::operation& ended, std::int64_t bytes);
+  post_result added(direction way, rail_token token, std::int64_t bytes, const Begin& begin);
+  void check_length(const message& m);
   void fail(const std::exception& why);
 
   std::shared_ptr<rail_channel> channel_;

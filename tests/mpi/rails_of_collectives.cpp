@@ -354,6 +354,26 @@ TEST_CASE("a message of a collective ends when it has left, also behind messages
   rails.over->close();
 }
 
+TEST_CASE("a message longer than its receive is named on both ranks by what each of them does") {
+  const communicator world = communicator::duplicate_of_world();
+  const int me = world.rank();
+  if (world.size() == 1) return;
+  own_rails rails(world, ranks_of(world));
+  std::vector<std::byte> data(100000);
+  if (me == 0) {
+    rails.of_collectives.post_send(1, 0, data.data(), 100000, 1);
+    CHECK(!rails.wait());
+    CHECK(rails.of_collectives.unlike() ==
+          "rank 1 takes 50000 bytes of the 100000 that this rank sends");
+  } else if (me == 1) {
+    rails.of_collectives.post_receive(0, 0, data.data(), 50000, 1);
+    CHECK(!rails.wait());
+    CHECK(rails.of_collectives.unlike() == "rank 0 sent more where this rank expects 50000 bytes");
+  }
+  if (me < 2) CHECK(rails.of_collectives.error_code() == MPI_ERR_TRUNCATE);
+  rails.over->close();
+}
+
 // The last test: afterwards no call is tuned.
 TEST_CASE("a rank at whose end others still send over rails waits for none, and disturbs none") {
   static MPI_Comm all = MPI_COMM_NULL, others = MPI_COMM_NULL;
