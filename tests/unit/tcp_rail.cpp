@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The TCP rail's reading: packets come out whole and in order, whatever pieces the bytes come in,
-// and other bytes do no harm. A rail that is given up ends.
+// and other bytes do no harm. A rail that waits for room is busy, and one that is given up ends.
 #include "lib/rails/tcp/rail.hpp"
 #include "railpass/transport/strategies.hpp"
 #include "railpass/transport/transport.hpp"
@@ -140,6 +140,19 @@ TEST_CASE("a rail that is abandoned ends its connections, although a forked chil
   CHECK((read(e.other.get(), &any, 1) == -1 && errno == EAGAIN));
   e.rail.abandon();
   CHECK(read(e.other.get(), &any, 1) == 0);
+}
+
+TEST_CASE("a packet for which the socket has no room yet is under way") {
+  std::mt19937_64 random;
+  ends e = ends::make();
+  recorder sink(random);
+  const bytes much(1 << 16);
+  while (write(e.copy.get(), much.data(), much.size()) > 0) {
+  }
+  std::vector<transport::outgoing> packets(1);
+  packets[0].header = packet::credit_alone();
+  e.rail.send(1, packets, sink);
+  CHECK(e.rail.under_way_bytes(1) > 0);
 }
 
 namespace {

@@ -63,6 +63,7 @@ void rail::send(int peer, std::vector<transport::outgoing>& packets, packet_sink
   connection& c = of(peer);
   if (!c.open) return;  // the sink knows
   const bool was_empty = c.queue.empty();
+  c.quiet = false;
   for (transport::outgoing& o : packets) {
     const std::size_t bytes = header_bytes + std::size_t(o.header.length);
     c.queued_bytes += std::int64_t(bytes);
@@ -126,7 +127,6 @@ void rail::write(int peer, packet_sink& sink) {
       close(peer, std::strerror(errno), sink);
       return;
     }
-    c.quiet = false;
     c.queued_bytes -= sent;
     for (auto left = std::size_t(sent); left > 0;) {
       waiting& w = c.queue.front();

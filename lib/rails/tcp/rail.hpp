@@ -46,7 +46,7 @@ class rail final : public transport::packet_rail {
     bool wants_room = false;  // epoll reports when the socket can be written to
     std::deque<waiting> queue;
     std::int64_t queued_bytes = 0;
-    bool quiet = true;  // nothing was sent since the kernel last had nothing under way
+    bool quiet = true;  // nothing was queued since the kernel last had nothing under way
     // The header being received, or the payload of `current`.
     transport::packed_header header;
     std::size_t header_filled = 0;
