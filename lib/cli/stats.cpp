@@ -55,12 +55,13 @@ report::table table_of(const found_ledgers& program) {
 void print(const found_ledger_boards& found) {
   std::ostream& words = screen().words();
   if (found.boards.empty())
-    words << screen().wrapped(
-                 "No program on this host shows a ledger: programs do on several hosts, if all "
-                 "ranks have "
-                 "RAILPASS_STATS or RAILPASS_SUMMARY, once a communicator of all ranks is tuned.",
-                 0)
-          << '\n';
+    words
+        << screen().wrapped(
+               "No program on this host has a board. A program on several hosts has boards if "
+               "all its ranks have RAILPASS_STATS or RAILPASS_SUMMARY, once a communicator of all "
+               "ranks is tuned.",
+               0)
+        << '\n';
   for (const found_ledgers& b : found.boards)
     if (!b.ledgers.empty())
       words << "Running: " << printable(b.ledgers.front().program) << ", " << b.ledgers.size()
@@ -134,7 +135,7 @@ const verb stats_verb{
       add_flag(app, "--all", o->view.all, "show all contexts and arms, not only the most used");
       add_flag(app, "--hosts", o->hosts,
                "show hosts that come late, lack cores or have slow links");
-      add_flag(app, "--running", o->running, "show ledgers of programs that run on this host")
+      add_flag(app, "--running", o->running, "show the boards of programs that run on this host")
           .excludes("dump")
           .excludes("--hosts");
       o->json.declare(app);

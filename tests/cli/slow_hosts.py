@@ -58,7 +58,7 @@ class SlowHosts(ProgramTest):
 
     def test_programs_that_run(self):
         said = self.run_railpass("stats", "--running").stdout
-        self.assertRegex(said, "Running: |No program on this host shows a ledger")
+        self.assertRegex(said, "Running: |No program on this host has a board")
         shown = json.loads(self.run_railpass("stats", "--running", "--json", "-").stdout)
         self.assertEqual(set(shown), {"running", "skipped"})
         self.check_refused("stats", says="the argument 'dump' is missing: give a file, or --running")
