@@ -337,7 +337,7 @@ void session::exclude(const select::exclusion& e) {
   process_.exclude(e);
   exclusions_.add(e);
   recent_.forget_arms();
-  joint_.reconsider(name_of(e.what->op));
+  joint_.reconsider();
 }
 
 select::excludable_call session::excludable(const call& c) const {

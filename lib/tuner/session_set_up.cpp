@@ -166,6 +166,7 @@ void session::share_memory(int slot) {
                      std::move(room_for_regions_));
   if (joint_.steps().copies_refused()) in_memory_->single_copy = false;
   recent_.forget_arms();
+  joint_.reconsider();
 }
 
 // Meanwhile other communicators may end or become idle.

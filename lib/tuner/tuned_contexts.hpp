@@ -82,9 +82,9 @@ class tuned_contexts final : public joint_lockstep {
   bool waits(int context) const {
     return std::size_t(context) < contexts_.size() && contexts_[std::size_t(context)].waits;
   }
-  /// The contexts of a collective wait, as other arms are eligible from now on. Local.
-  void reconsider(std::string_view collective) {
-    for (led_context& c : contexts_) c.waits = c.waits || c.of.collective == collective;
+  /// All contexts wait, as other arms may be eligible from now on. Local.
+  void reconsider() {
+    for (led_context& c : contexts_) c.waits = true;
   }
   /// Makes the policy of a context that waits. Cannot fail.
   void stop_waiting(int context, const describing& describe);

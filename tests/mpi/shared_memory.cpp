@@ -4,6 +4,7 @@
 // progress of MPI while a rank waits in shared memory.
 #include "collectives/registry.hpp"
 #include "lib/group/base.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/function_set.hpp"
 #include "railpass/mpi.hpp"
 #include "support/call_railpass.hpp"
@@ -12,6 +13,7 @@
 #include "support/large_message.hpp"
 #include "support/records.hpp"
 #include "support/single_copies.hpp"
+#include "support/stopped_clock.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -151,6 +153,7 @@ TEST_CASE("an idle communicator gives its slot up, and asks for one when it call
   int threads = MPI_THREAD_SINGLE;
   MPI_Query_thread(&threads);
   if (world_size() < 2 || threads == MPI_THREAD_MULTIPLE) return;
+  test::stopped_clock clock;
   std::vector<owned> live;
   const auto add = [&] {
     live.push_back(copy_of_world());
@@ -162,13 +165,31 @@ TEST_CASE("an idle communicator gives its slot up, and asks for one when it call
     CHECK(adds_up(*live[i], 3));
     return ran_in_memory(*live[i]);
   };
+  // After how many calls learning chooses shared memory, or `most`. Calls take long enough by the
+  // clock for their times to be known soon.
+  const auto calls_until_in_memory = [&](const communicator& comm, int most) {
+    int made = 0;
+    while (made < most) {
+      int sum = -1;
+      clock.pass_in(1e-3, [&] {
+        CHECK(mpi::scan(&made, &sum, 1, MPI_INT, MPI_SUM, comm, collect(policy("round_robin"))) ==
+              MPI_SUCCESS);
+      });
+      CHECK(sum == made * (comm.rank() + 1));
+      ++made;
+      if (ran_in_memory(comm)) break;
+    }
+    return made;
+  };
   for (int i = 0; i < node_memory::most_slots; ++i) CHECK(add());
   CHECK(!add());  // no slot is known to be idle
   CHECK(calls(0));
   CHECK(add());      // the second communicator has made no call in the meantime
   CHECK(!calls(1));  // and finds no slot for now
+  CHECK(calls_until_in_memory(*live[1], 100) == 100);
   for (int i = 0; i < 1100; ++i) CHECK(adds_up(*live[1], i));
   CHECK(calls(1));  // another communicator was idle all the time
+  CHECK(calls_until_in_memory(*live[1], 10000) < 10000);
   live.erase(live.begin() + 2, live.end());
   CHECK(add());
 }
