@@ -277,19 +277,30 @@ int session::run_timed(const call& c, const arm& a, const select::timed_call& ch
   const double ended_s = process_.clock()();
   // Asking is part of the call; the time between asking and the arm belongs to learning.
   const double started_s = asked ? came_s - asked->took_s : came_s, seconds = ended_s - started_s;
+  // The time of another arm says nothing about the chosen arm, which other calls may be able to
+  // run.
+  const bool is_replaced = chosen.timed && !is_chosen(chosen, a, *known.runs);
   if (code == MPI_SUCCESS) {
     const bool gave_core = chosen.watches_core && times_core_given() != given_before;
-    if (chosen.timed && describe(c.op).lengths == block_lengths::of_pair)
-      joint_.note_size(chosen, {.bytes = own_bytes_of(c, rank_, num_ranks_),
-                                .asked_s = asked ? asked->took_s : -1});
-    joint_.record(chosen, started_s, ended_s, gave_core,
+    select::timed_call ran = chosen;
+    ran.timed = chosen.timed && !is_replaced;
+    if (ran.timed && describe(c.op).lengths == block_lengths::of_pair)
+      joint_.note_size(ran, {.bytes = own_bytes_of(c, rank_, num_ranks_),
+                             .asked_s = asked ? asked->took_s : -1});
+    joint_.record(ran, started_s, ended_s, gave_core,
                   {select::dependence_in(c.op), rank_ == c.root});
   }
+  if (rank_ == 0 && is_replaced) joint_.leave_out(chosen.context, chosen.arm);
   if (rank_ == 0) watch_own_time(chosen, seconds);
   if (rank_ == 0 && chosen.timed)
     decide_at_last(chosen.context, c, asked ? asked->bytes : bytes_to_expect(c));
   if (process_.tracing()) trace(c, chosen, started_s, seconds);
   return code;
+}
+
+// `a` is a pinned arm also where its context knows that native runs in its place.
+bool session::is_chosen(const select::timed_call& chosen, const arm& a, const arm& runs) {
+  return chosen.arm == select::native_arm ? runs.base->is_native() : &runs == &a;
 }
 
 // A call that has not converged spends time on learning. After two timed calls, the next call is
@@ -337,7 +348,6 @@ void session::exclude(const select::exclusion& e) {
   process_.exclude(e);
   exclusions_.add(e);
   recent_.forget_arms();
-  joint_.reconsider();
 }
 
 select::excludable_call session::excludable(const call& c) const {

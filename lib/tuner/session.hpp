@@ -186,6 +186,8 @@ class session final : slot_tenant {
   // Measures the time of the call, or when the call ended.
   int run_timed(const call& c, const arm& a, const select::timed_call& chosen,
                 const asked_size* asked);
+  // Whether the arm that runs for `a` is the arm that the context has chosen.
+  static bool is_chosen(const select::timed_call& chosen, const arm& a, const arm& runs);
   // Also checks the result: collective. On all ranks in the same call.
   int run_checked(const call& c, const arm& a, const select::timed_call& chosen,
                   const asked_size* asked);

@@ -124,6 +124,13 @@ void tuned_contexts::stop_waiting(int context, const describing& describe) {
   }
 }
 
+void tuned_contexts::leave_out(int context, int arm) {
+  const select::policy* const policy = steps().policy_of(context);
+  if (policy &&
+      std::ranges::find(policy->arms(), arm, &select::arm_prior::arm) != policy->arms().end())
+    contexts_[std::size_t(context)].waits = true;
+}
+
 std::unique_ptr<select::policy> tuned_contexts::policy_of(const context_start& s,
                                                           int context) const {
   const tuned_context& c = s.calls;

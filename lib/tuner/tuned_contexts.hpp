@@ -82,10 +82,12 @@ class tuned_contexts final : public joint_lockstep {
   bool waits(int context) const {
     return std::size_t(context) < contexts_.size() && contexts_[std::size_t(context)].waits;
   }
-  /// All contexts wait, as other arms may be eligible from now on. Local.
+  /// All contexts wait, as more arms may be eligible from now on. Local.
   void reconsider() {
     for (led_context& c : contexts_) c.waits = true;
   }
+  /// The context waits, because its call could not run this arm, unless its policy knows that.
+  void leave_out(int context, int arm);
   /// Makes the policy of a context that waits. Cannot fail.
   void stop_waiting(int context, const describing& describe);
 
