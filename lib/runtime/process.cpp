@@ -617,7 +617,7 @@ void process::know_quarantine() {
 
 void process::share_exclusions(bool all_have_the_same) {
   std::call_once(knows_quarantine_, [] {});  // rank 0 has read it
-  if (!all_have_the_same) unite(exclusions_, MPI_COMM_WORLD);
+  if (!all_have_the_same) unite(exclusions_, least_over(MPI_COMM_WORLD));
   shares_exclusions_ = true;
 }
 

@@ -76,7 +76,9 @@ long times_core_given() {
 void session::merge_steps() {
   overhead_timing::give_up();  // merges have a separate account
   if (may_have_device_memory(settings_.gpu)) joint_.steps().find_device();
+  joint_.steps().tell_exclusions(exclusions_.lacks_some(process_.exclusions()));
   joint_.merge_steps();
+  if (joint_.steps().take_exclusions()) learn_exclusions();
   if (joint_.steps().copies_refused() && in_memory_ && in_memory_->single_copy)
     give_up_single_copies();
 }
@@ -347,6 +349,18 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
 void session::exclude(const select::exclusion& e) {
   process_.exclude(e);
   exclusions_.add(e);
+  recent_.forget_arms();
+}
+
+void session::learn_exclusions() {
+  const select::exclusions known = process_.exclusions();
+  for (const select::exclusion_words& w : known.all()) exclusions_.add(select::exclusion_of(w));
+  (void)unite_exclusions([this](std::uint64_t& word) {
+    word = ~word;
+    const int failure = joint_.find_largest({&word, 1}, "the exclusions of all ranks");
+    word = ~word;
+    return failure;
+  });
   recent_.forget_arms();
 }
 

@@ -14,6 +14,7 @@
 #include "lib/exec/phases.hpp"
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/exec/transport_executor.hpp"
+#include "lib/group/common_exclusions.hpp"
 #include "lib/group/hosts.hpp"
 #include "lib/runtime/halt_watch.hpp"
 #include "lib/tuner/arm_table.hpp"
@@ -267,8 +268,11 @@ class session final : slot_tenant {
   select::excludable_call excludable(const call& c) const;
   bool is_excluded(const algorithm& a, const call& c) const;
   [[gnu::noinline]] void say_nothing_is_left(const call& c) const;
-  // Makes the exclusions those of all ranks. Collective over `user`. Returns an MPI error code.
-  int unite_exclusions(MPI_Comm user);
+  // Makes the exclusions those of all ranks. Collective. Returns an MPI error code.
+  int unite_exclusions(const least_of_ranks& least);
+  // After a synchronisation in which a rank told of exclusions from its other communicators.
+  // Collective. A failure ends tuning.
+  void learn_exclusions();
   // The arm that runs a call for which `a` was chosen: `a`, or native if the call is not eligible
   // for `a`; if native is excluded, another arm. Equal on all ranks.
   const arm& arm_for(const call& c, const arm& a) const;

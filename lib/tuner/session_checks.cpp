@@ -153,8 +153,8 @@ void session::blame(const call& c, checked_call& check, const verdict& v) {
           : wrong.is_native()
               ? "; railpass goes on to call the MPI library, because only a site's file may "
                 "quarantine its collectives (railpass quarantine list)"
-              : "; the call returns the right result, and no later call uses this algorithm "
-                "(railpass quarantine list)";
+              : "; the call returns the right result, and no later call uses this algorithm, on "
+                "other communicators from their next synchronisation on (railpass quarantine list)";
       process_.warn(tell(c, found, v).append(after));
       if (is_clear) process_.quarantine(record_of(c, found), false);
       for (const wrong_result& w : wrong_results_)

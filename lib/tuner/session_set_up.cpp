@@ -2,7 +2,6 @@
 //
 // Set-up of a session: all ranks agree, take a lane for their messages, and open rails if settings
 // name rails; or the communicator stays native.
-#include "lib/group/common_exclusions.hpp"
 #include "lib/rails/agreement.hpp"
 #include "lib/rails/communicator/communicator_rails.hpp"
 #include "lib/rails/names.hpp"
@@ -46,7 +45,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     return made->may_share_memory(*mapping.of);
   };
   if (!native && !b.agreed.same_exclusions())
-    if (const int failure = made->unite_exclusions(user)) native = {failure};
+    if (const int failure = made->unite_exclusions(least_over(user))) native = {failure};
   if (!native) native = b.take_resources(made->joint_, std::cref(wants_memory));
   if (native) return {nullptr, native->error_code, native->postponed};
   made->joint_.measure_together(b.agreed.same_clock());
@@ -71,8 +70,8 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   return {std::move(made)};
 }
 
-int session::unite_exclusions(MPI_Comm user) {
-  if (const int failure = unite(exclusions_, user)) return failure;
+int session::unite_exclusions(const least_of_ranks& least) {
+  if (const int failure = unite(exclusions_, least)) return failure;
   for (const select::exclusion_words& w : exclusions_.all())
     process_.exclude(select::exclusion_of(w));
   return MPI_SUCCESS;

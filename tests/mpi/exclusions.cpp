@@ -121,6 +121,25 @@ TEST_CASE("Blocks of unknown lengths go without native, too") {
   }
 }
 
+TEST_CASE("What one rank excludes later, no rank runs after the next synchronisation") {
+  const communicator comm = communicator::duplicate_of_world();
+  if (comm.size() == 1) return;
+  mpi::configure(comm, "policy", "round_robin");
+  mpi::start_tuning(comm);
+  const auto arm_of_gather = [&] {
+    int one = 1;
+    std::vector<int> all(std::size_t(comm.size()));
+    REQUIRE(mpi::gather(&one, 1, MPI_INT, all.data(), 1, MPI_INT, 0, comm,
+                        collect(use("binomial"))) == MPI_SUCCESS);
+    return mpi::last_arm(comm);
+  };
+  CHECK(arm_of_gather() == "binomial");
+  if (comm.rank() == comm.size() - 1) exclude(collective::gather, "binomial", 0);
+  for (int again = 0; again < 200; ++again) REQUIRE(mpi::barrier(comm) == MPI_SUCCESS);
+  CHECK(arm_of_gather() == "native");
+  CHECK(process::get()->exclusions().has(*find_algorithm(collective::gather, "binomial"), {}));
+}
+
 TEST_CASE("Where no arm of railpass is left, native runs") {
   const communicator comm = communicator::duplicate_of_world();
   if (comm.size() == 1) return;

@@ -31,7 +31,7 @@ TEST_CASE("a report tells the extremes over the ranks") {
   others[0].watches_core = others[0].gave_core = true;
   merge_report report, childs;
   report.write(7, 1234, 1e-4, {}, mine, 16);
-  childs.write(7, 1234, 3e-4, {.refuses_copies = true}, others, 16);
+  childs.write(7, 1234, 3e-4, {.refuses_copies = true, .has_exclusions = true}, others, 16);
   std::vector<std::int32_t> received(childs.words().begin(), childs.words().end());
   received.resize(merge_report::max_words, merge_report::neutral);
   report.add(received);
@@ -40,6 +40,7 @@ TEST_CASE("a report tells the extremes over the ranks") {
   CHECK(report.charged_s() == Approx(3e-4).epsilon(1e-3));  // in units of 100 ns
   CHECK(report.gave_core() == 1);
   CHECK(report.found().refuses_copies);
+  CHECK(report.found().has_exclusions);
   CHECK_FALSE(report.found().has_device);
   const auto both = report.times(0), one = report.times(1);
   REQUIRE((both && one));
@@ -78,7 +79,7 @@ TEST_CASE("a reply holds the next merge and as many plans as fit") {
   while (reply.add(full, added)) ++added;
   reply.set({.gap = 10, .pace = 0, .samples = 32});
   REQUIRE(added == 8);
-  CHECK(reply.words().size() == 8 + 8 * plan_words::most);
+  CHECK(reply.words().size() == 9 + 8 * plan_words::most);
   CHECK(reply.agreed());
   CHECK(reply.next().gap == 10);
   CHECK(reply.next().pace == 0);
@@ -98,7 +99,9 @@ TEST_CASE("a reply holds the next merge and as many plans as fit") {
   reply.set({.has_device = true});
   CHECK_FALSE(reply.agreed());
   CHECK((reply.found().has_device && !reply.found().refuses_copies));
-  CHECK(reply.words().size() == 8);
+  CHECK(reply.words().size() == 9);
+  reply.set({.has_exclusions = true});
+  CHECK((reply.found().has_exclusions && !reply.found().has_device));
 }
 
 TEST_CASE("a plan's positions ascend, and its period is beyond the last one") {

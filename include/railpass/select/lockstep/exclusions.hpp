@@ -98,6 +98,10 @@ class exclusions {
   }
 
   bool empty() const { return size_ == 0; }
+  /// Whether the other table has an exclusion that this table could also hold.
+  bool lacks_some(const exclusions& other) const {
+    return size_ < most && !std::ranges::includes(all(), other.all());
+  }
   /// In an order that is equal on all ranks with equal tables.
   std::span<const exclusion_words> all() const { return {words_.data(), size_}; }
 

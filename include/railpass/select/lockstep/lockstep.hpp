@@ -100,7 +100,7 @@ enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 12;
+  static constexpr int protocol_version = 13;
   static constexpr int no_context = -1;
 
   /// On one rank; rank 0 is the leader.
@@ -233,6 +233,11 @@ class lockstep {
   /// permanently, as after a mismatch, and device_found() gives the reason.
   void find_device() { mine_.has_device = true; }
   bool device_found() const { return reply_.found().has_device; }
+
+  /// Whether this process has exclusions that the ranks have not united, from now on.
+  void tell_exclusions(bool some) { mine_.has_exclusions = some; }
+  /// True once, on all ranks in the same call, after a synchronisation in which a rank told this.
+  bool take_exclusions() { return std::exchange(exclusions_told_, false); }
 
   /// Whether the calls of a context of all sizes start by asking all ranks for their size. Such
   /// calls belong to the context of that size.
@@ -451,7 +456,8 @@ class lockstep {
   lockstep_settings settings_;
   bool is_leader_ = false;
   rank_findings mine_;
-  bool copies_refused_ = false;  // by some rank
+  bool copies_refused_ = false;   // by some rank
+  bool exclusions_told_ = false;  // in the last synchronisation, by some rank
   bool is_concluding_ = false, is_last_ = false;
   bool poisoned_ = false;  // this rank has seen a mismatch, and the next synchronisation reports it
   std::int64_t merges_ = 0;
@@ -653,6 +659,7 @@ inline merge_outcome lockstep::consume() {
     return merge_outcome::mismatch;
   }
   copies_refused_ = copies_refused_ || reply_.found().refuses_copies;
+  exclusions_told_ = reply_.found().has_exclusions;
   const next_merge next = reply_.next();
   steps_.consumed(next.gap, next.pace);
   samples_room_ = next.samples;

@@ -116,13 +116,14 @@ struct rank_findings {
   bool refuses_copies = false;  ///< the kernel refuses single copies
   bool has_device = false;      ///< buffers may be in GPU memory, which schedules must not access
   bool lacks_clock = false;     ///< the rank measures by a clock of its own
+  bool has_exclusions = false;  ///< that the communicator's ranks have not united
 };
 
 /// The report of a synchronisation. Every rank writes its own report and adds the reports of its
 /// children: the minimum of each word. A value and its negative give minimum and maximum.
 class merge_report {
  public:
-  static constexpr int max_words = 906;
+  static constexpr int max_words = 907;
   static constexpr int min_samples = 16, max_samples = 64;
   static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();  ///< of MIN
 
@@ -148,6 +149,7 @@ class merge_report {
     words_[refuses_copies_negative] = found.refuses_copies ? -1 : 0;
     words_[has_device_negative] = found.has_device ? -1 : 0;
     words_[lacks_clock_negative] = found.lacks_clock || !clock.is_known() ? -1 : 0;
+    words_[has_exclusions_negative] = found.has_exclusions ? -1 : 0;
     words_[clock_error_negative] = 0;
     words_[gave_core_negative] = -std::int32_t(std::ranges::count_if(
         samples, [](const timed_sample& one) { return one.watches_core && one.gave_core; }));
@@ -192,7 +194,8 @@ class merge_report {
   rank_findings found() const {
     return {.refuses_copies = words_[refuses_copies_negative] != 0,
             .has_device = words_[has_device_negative] != 0,
-            .lacks_clock = words_[lacks_clock_negative] != 0};
+            .lacks_clock = words_[lacks_clock_negative] != 0,
+            .has_exclusions = words_[has_exclusions_negative] != 0};
   }
   /// The times of the i-th sample; empty if no rank recorded the sample.
   std::optional<call_times> times(std::size_t i) const {
@@ -227,6 +230,7 @@ class merge_report {
     refuses_copies_negative,
     has_device_negative,
     lacks_clock_negative,
+    has_exclusions_negative,
     clock_error_negative,  // in ns, the largest of any sample
     header
   };
@@ -368,12 +372,14 @@ class merge_reply {
   void set(const rank_findings& found) {
     words_[refuses_copies_word] = found.refuses_copies ? 1 : 0;
     words_[has_device_word] = found.has_device ? 1 : 0;
+    words_[has_exclusions_word] = found.has_exclusions ? 1 : 0;
   }
 
   bool agreed() const { return words_[agreed_word] != 0; }
   rank_findings found() const {
     return {.refuses_copies = words_[refuses_copies_word] != 0,
-            .has_device = words_[has_device_word] != 0};
+            .has_device = words_[has_device_word] != 0,
+            .has_exclusions = words_[has_exclusions_word] != 0};
   }
   next_merge next() const {
     return {.gap = words_[gap_word], .pace = words_[pace_word], .samples = words_[samples_word]};
@@ -395,6 +401,7 @@ class merge_reply {
     samples_word,
     refuses_copies_word,
     has_device_word,
+    has_exclusions_word,
     plans_word,  // number of plans that follow
     header
   };
