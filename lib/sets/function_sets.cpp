@@ -254,7 +254,7 @@ void request_state::begin(set_call& c) {
       if (own_context_ >= 0) {
         const set_choice chosen = own.next_call(own_context_);
         if (!is_pinned) c.version_ = chosen.call.arm;
-        c.slot_ = chosen.call.slot;
+        c.number_ = chosen.call.number;
         c.timed_ = chosen.call.timed;
         c.notes_end_ = chosen.call.notes_end;
         c.round_ = chosen.round;
@@ -276,7 +276,7 @@ void request_state::end(const set_call& c, bool threw) {
     if (c.timed_ || c.notes_end_)
       set_->decider().record({.call = {.context = own_context_,
                                        .arm = c.version_,
-                                       .slot = c.slot_,
+                                       .number = c.number_,
                                        .timed = c.timed_,
                                        .notes_end = c.notes_end_},
                               .round = c.round_},

@@ -443,6 +443,43 @@ TEST_CASE("a call that was not recorded is no sample") {
   REQUIRE(records[0].sums.mean_s() >= 1e-3);
 }
 
+TEST_CASE("a call in which others are nested has its own time, whatever samples were dropped") {
+  struct always_timed final : policy {
+    std::vector<arm_prior> priors = some_arms(2);
+    void learn(const arm_book&) override {}
+    epoch_plan plan(const planning_input&) override {
+      return {.incumbent = 1, .length = 500, .timed_stride = 1};
+    }
+    std::span<const arm_prior> arms() const override { return priors; }
+    std::vector<double> probabilities() const override { return {0, 1}; }
+    std::optional<time_estimate> posterior(int) const override { return std::nullopt; }
+    std::string reason() const override { return "always timed"; }
+  };
+  lockstep ls({});
+  const auto begin = [&](int size_class) {
+    const int context = ls.next_call(key_of(collective::broadcast, size_class)).context;
+    ls.adopt(context, ls.lead(context, std::make_unique<always_timed>()));
+    return context;
+  };
+  ls.begin_call();
+  const int outer = begin(3), inner = begin(4);
+  const auto make_inner_calls = [&](int count) {
+    for (int i = 0; i < count; ++i) ls.record(ls.next_call(key_of(collective::broadcast, 4)), 1e-3);
+  };
+  make_inner_calls(6);
+  const timed_call call = ls.next_call(key_of(collective::broadcast, 3));
+  REQUIRE(call.timed);
+  make_inner_calls(20);
+  ls.record(call, 1);
+  ls.conclude_alone();
+  const sample_sums of_outer = ls.records(outer).at(0).sums,
+                    of_inner = ls.records(inner).at(0).sums;
+  CHECK(of_outer.samples == 1);
+  CHECK(of_outer.sum_s == Approx(1));
+  CHECK(of_inner.samples > 6);
+  CHECK(of_inner.sum_s == Approx(1e-3 * double(of_inner.samples)));
+}
+
 TEST_CASE("without a policy a context is native and untimed for good") {
   lockstep ls({});
   const context_key key = key_of(collective::broadcast, 4);

@@ -128,7 +128,7 @@ class set_call {
   bool is_watched_ = false;  // the lockstep or the trace needs the end time
   double started_s_ = 0;
   // The decision of the lockstep for this call.
-  int slot_ = -1;
+  std::int64_t number_ = -1;
   bool timed_ = false, notes_end_ = false;
   std::int64_t round_ = 0;
 };

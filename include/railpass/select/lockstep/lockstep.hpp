@@ -84,11 +84,11 @@ struct lockstep_settings {
   int max_contexts = 256;  ///< later contexts run native without timing
 };
 
-/// The decision for a call. `context` and `slot` belong to the lockstep.
+/// The decision for a call. `context` and `number` belong to the lockstep.
 struct timed_call {
   int context = -1;
   int arm = native_arm;
-  int slot = -1;
+  std::int64_t number = -1;  ///< among the context's calls, if the call is timed
   bool timed = false;
   bool needs_first_plan = false;
   bool notes_end = false;     ///< the context's next call may need to know when this call ended
@@ -293,31 +293,29 @@ class lockstep {
   /// @param gave_core whether the rank lost its core during the call
   void record(const timed_call& call, double seconds, std::optional<double> gap_s = {},
               bool gave_core = false) {
-    if (call.slot < 0 || std::size_t(call.slot) >= queue_.size()) return;
+    timed_sample* const mine = sample_of(call);
+    if (!mine) return;
     const own_float_environment own;
-    timed_sample& mine = queue_[std::size_t(call.slot)];
-    mine.seconds = float(seconds);
-    mine.gap_ticks =
+    mine->seconds = float(seconds);
+    mine->gap_ticks =
         gap_s ? std::int32_t(std::clamp(*gap_s * 1e7, 0.0, 1e9)) : timed_sample::no_gap;
-    mine.gave_core = gave_core;
+    mine->gave_core = gave_core;
   }
 
   /// Notes this rank's view of the size of a timed call whose lengths only pairs of ranks know.
   void note_size(const timed_call& call, const rank_size& size) {
-    if (call.slot >= 0 && std::size_t(call.slot) < queue_.size())
-      queue_[std::size_t(call.slot)].size = size;
+    if (timed_sample* const mine = sample_of(call)) mine->size = size;
   }
 
   /// After record(), if ranks share a clock: the cost of the call shows when this rank arrives at
   /// its next call of any context, which note_next() reports before begin_call().
   void await_next(const timed_call& call, double came_s, double left_s, rank_role role) {
-    if (call.slot < 0 || std::size_t(call.slot) >= queue_.size() || role.of == dependence::unknown)
-      return;
-    timed_sample& mine = queue_[std::size_t(call.slot)];
-    mine.came_s = came_s;
-    mine.left_s = left_s;
-    mine.role = role;
-    awaited_slot_ = call.slot;
+    timed_sample* const mine = sample_of(call);
+    if (!mine || role.of == dependence::unknown) return;
+    mine->came_s = came_s;
+    mine->left_s = left_s;
+    mine->role = role;
+    awaited_slot_ = int(mine - queue_.data());
   }
   bool awaits_next() const { return awaited_slot_ >= 0; }
   /// Returns the timed call, without the time of its check.
@@ -435,6 +433,15 @@ class lockstep {
     return waits == waiting::for_all ||
            (!any_waits_for_all_ && (waits == waiting::usually_for_all || shares_clock_));
   }
+  /// Null if the sample is not in the queue any more: other calls were made inside the call, so
+  /// that admit() has dropped the sample, or a synchronisation has started.
+  timed_sample* sample_of(const timed_call& call) {
+    if (call.number < 0) return nullptr;
+    const auto found = std::find_if(queue_.rbegin(), queue_.rend(), [&](const timed_sample& one) {
+      return one.context == call.context && one.call == call.number;
+    });
+    return found == queue_.rend() ? nullptr : &*found;
+  }
   timed_call eventful_call(int context);
   bool make_alone(merge_step step);
   bool admit(int context, bool explored);
@@ -490,7 +497,7 @@ inline timed_call lockstep::eventful_call(int context) {
     if (admit(context, explored.has_value())) {
       call.timed = true;
       call.watches_core = shows_sharing(s.id.waits) && core_sharing::watched(waited_calls_++);
-      call.slot = int(queue_.size());
+      call.number = s.calls;
       queue_.push_back({.context = context,
                         .arm = call.arm,
                         .explored = explored.has_value(),
