@@ -62,6 +62,15 @@ TEST_CASE("who asks for an arm gets it from the first agreement on") {
   CHECK(b.count(8, true, clock_of_test));
 }
 
+TEST_CASE("calls that ask for an arm do not put off the next agreement of others") {
+  beginning b;
+  for (int i = 0; i < 100; ++i) b.count(8, true, clock_of_test);
+  std::vector<int> agreements;
+  for (int i = 1; i <= 600; ++i)
+    if (b.count(8, false, clock_of_test)) agreements.push_back(i);
+  CHECK(agreements == std::vector{64, 64 + 512});
+}
+
 TEST_CASE("ranks that are differently fast agree in the same calls") {
   random_stream random(7);
   for (int round = 0; round < 50; ++round) {

@@ -26,9 +26,10 @@ class beginning {
     if (++calls_ == 2) began_s_ = clock();  // the first call may open connections
     if (calls_ < first_agreement) return false;
     weight_ += 1 + (bytes > 0 ? bytes : unknown_bytes) / light_bytes;
-    if (calls_ > first_agreement && weight_ < next_agreement_ && !at_once) return false;
+    const bool is_due = calls_ == first_agreement || weight_ >= next_agreement_;
+    if (!is_due && !at_once) return false;
     weight_ = 0;
-    next_agreement_ *= postponed;
+    if (is_due) next_agreement_ *= postponed;
     return true;
   }
 
