@@ -226,6 +226,14 @@ TEST_CASE("calls below the least size are native on all ranks as long as merges 
   for (int i = 0; i < 200; ++i) CHECK(all.call(64) == native_arm);
 }
 
+TEST_CASE("the mean size is that of the calls, not of the first of similar size") {
+  ranks all(2, 1e-3, 4096);
+  all.call(7000);
+  for (int i = 0; i < 600; ++i) all.call(3600);
+  CHECK(all.leader().incumbent(0) == native_arm);
+  CHECK(all.leader().policy_of(0)->reason().starts_with("the mean size, 3.5"));
+}
+
 TEST_CASE("where asking costs little, calls of different sizes take different arms") {
   for (const int num_ranks : {1, 2, 3, 4, 7, 8}) {
     CAPTURE(num_ranks);

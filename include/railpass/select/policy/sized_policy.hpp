@@ -35,6 +35,7 @@ class sized_policy final : public policy {
     std::unique_ptr<policy> its{};
     int incumbent = 0;  // of the part's last plan
     double weight = 0;  // recent calls
+    double sum = 0;     // of their bytes
     double due = 0;     // number of plans for other parts in the meantime
     std::vector<observation> merged{};
     std::unique_ptr<arm_book> book = std::make_unique<arm_book>();  // of calls of about this size
@@ -55,10 +56,10 @@ class sized_policy final : public policy {
 
   void learn(const arm_book& book) override {
     for (const observation& o : book.merged()) {
-      for (part& p : parts_) p.weight *= kept;
+      for (part& p : parts_) p.weight *= kept, p.sum *= kept;
       part& mine = o.bytes < 0 ? parts_.front() : part_of(o.bytes);
       mine.merged.push_back(o);
-      if (o.bytes >= 0) ++mine.weight;
+      if (o.bytes >= 0) ++mine.weight, mine.sum += o.bytes;
     }
     for (part& p : parts_) {
       if (p.merged.empty()) continue;
@@ -147,9 +148,9 @@ class sized_policy final : public policy {
     return std::ranges::count_if(parts_, [this](const part& p) { return counts(p); }) > 1;
   }
   double mean_bytes() const {
-    double calls = 0, sum = 0;
-    for (const part& p : parts_) calls += weight_of(p), sum += weight_of(p) * p.bytes;
-    return sum / calls;
+    double sum = 0;
+    for (const part& p : parts_) sum += p.sum;
+    return all_weights() > 0 ? sum / all_weights() : parts_.front().bytes;
   }
 
   /// Returns the part for calls of `bytes`. A new part replaces an unused part, if there is one.
