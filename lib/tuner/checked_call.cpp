@@ -57,6 +57,12 @@ check_kind kind_of_check(const call& c) {
   return c.element_bytes < least_integer_bytes ? check_kind::none : check_kind::law;
 }
 
+bool may_check(const select::context_key& key) {
+  return describe(key.op).what != promise::all_arrive &&
+         (key.operation == select::operation_class::none ||
+          key.operation == select::operation_class::builtin);
+}
+
 checked_call::checked_call(const call& c, const calling_rank& at, std::int64_t most_bytes)
     : call_(c),
       at_(at),

@@ -11,6 +11,7 @@
 #include "lib/buffers/extremes.hpp"
 #include "lib/buffers/laws.hpp"
 #include "lib/tuner/kept_call.hpp"
+#include "railpass/select/lockstep/context.hpp"
 
 #include <array>
 #include <cstddef>
@@ -26,6 +27,8 @@ enum class check_kind { none, law, extreme, repetition };
 /// Equal on all ranks. Operations of the user are not checked: they need not be associative.
 /// Neither are sums of short integers, whose overflow MPI libraries treat in several ways.
 check_kind kind_of_check(const call& c);
+/// Whether a check of any call of the context is possible.
+bool may_check(const select::context_key& key);
 
 /// Local, except sum_magnitudes() and missed_element(). Runs are numbered from 0. A rank without
 /// memory for copies, or whose run has failed, says so in its words: then no rank judges the call.

@@ -3,6 +3,7 @@
 // Rank 0's view of a collective's context before any measurement: its description and the priors of
 // its arms.
 #include "lib/runtime/process.hpp"
+#include "lib/tuner/checked_call.hpp"
 #include "lib/tuner/session.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/belief/prior.hpp"
@@ -47,6 +48,7 @@ context_start session::start_of(const select::context_key& key, const call& c,
                 .is_of_any_size = key.is_of_any_size(),
                 .watches_cores = select::waits_for_all(key.op)},
       .policy = is_below_least ? "native" : policy,
+      .may_check = may_check(key),
       .may_wait = may_wait(key)};
   tuned_context& calls = start.calls;
   if (is_below_least) {

@@ -99,7 +99,7 @@ select::plan_message tuned_contexts::first_plan(int context, const describing& d
     const std::unique_lock lock = guard();
     contexts_.resize(std::size_t(context) + 1);
     led_context& c = contexts_[std::size_t(context)] = {std::move(s.calls)};
-    const select::plan_message plan = steps().lead(context, std::move(chosen));
+    const select::plan_message plan = steps().lead(context, std::move(chosen), s.may_check);
     c.waits = waits;
     return plan;
   } catch (const error& problem) {

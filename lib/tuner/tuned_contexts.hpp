@@ -46,6 +46,7 @@ struct context_start {
   /// size also in later merges.
   std::function<std::vector<select::arm_prior>(double bytes)> priors{};
   std::optional<int> fixed_arm{};  ///< for policy `fixed`
+  bool may_check = true;           ///< results of its calls can be checked
   bool may_wait = false;           ///< native until the process' account allows more tuning
   feature_distance distance{};     ///< between features of a function set
 };

@@ -338,6 +338,32 @@ TEST_CASE("all ranks check the same calls: an early call of each arm, and a shar
   }
 }
 
+TEST_CASE("contexts whose calls cannot be checked leave the budget of checks to others") {
+  lockstep ls({});
+  account paying;
+  ls.expect({}, 0, &paying);
+  ls.check(1);
+  int checked = 0;
+  for (int i = 0; i < 400; ++i) {
+    for (const collective op : {collective::barrier, collective::broadcast}) {
+      if (ls.begin_call())
+        while (ls.due() != merge_step::none) (void)ls.step_alone();
+      const bool may_check = op == collective::broadcast;
+      timed_call c = ls.next_call(key_of(op, 4));
+      if (c.needs_first_plan) {
+        auto chosen = make_policy("round_robin", {.priors = some_arms(9)});
+        ls.adopt(c.context, ls.lead(c.context, std::move(chosen), may_check));
+        c = ls.next_call(key_of(op, 4));
+      }
+      ls.record(c, 1e-4);
+      if (c.checked) ls.note_check(c, 1e-4);
+      CHECK((may_check || !c.checked));
+      checked += c.checked;
+    }
+  }
+  CHECK(checked > 0);
+}
+
 TEST_CASE("at no time have checks of long calls taken more than their share") {
   constexpr double share = 0.01;
   for (const double call_s : {2e-5, 3e-4}) {

@@ -90,9 +90,10 @@ class leader {
 
   /// Starts a context and returns its first plan.
   /// @param chosen the context's policy; null: native without timing, permanently
+  /// @param may_check whether results of the context's calls can be checked
   /// @param calls of the communicator
   /// @throws std::bad_alloc without any change
-  epoch_plan begin(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
+  epoch_plan begin(int context, std::unique_ptr<policy> chosen, bool may_check, std::int64_t calls,
                    double merge_cost_s);
 
   /// Changes the context's policy. The new policy learns from the latest synchronisation.
@@ -200,6 +201,7 @@ class leader {
     std::int64_t samples = 0, samples_by_cost = 0;
     double check_s = -1;  // the usual cost of a check; negative: unmeasured
     check_costs checks;
+    bool may_check = true;
     int of_all_sizes = -1;              // the context of the calls if they did not ask
     std::unique_ptr<seen_sizes> sizes;  // where only synchronisations exchange sizes
     std::optional<asking_calls> asking;
@@ -326,9 +328,10 @@ class leader {
   std::int64_t answered_at_ = 0;  // by calls of the communicator
 };
 
-inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
-                                double merge_cost_s) {
+inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, bool may_check,
+                                std::int64_t calls, double merge_cost_s) {
   led_context& led = led_[std::size_t(context)];
+  led.may_check = may_check;
   epoch_plan p = native_plan();
   if (chosen) {
     led.book = std::make_unique<arm_book>();
@@ -374,7 +377,7 @@ inline void leader::note_check(int context, int arm, double seconds) {
 inline void leader::add_checks(const led_context& led, const policy& chosen, epoch_plan& p) const {
   constexpr double longest_stride = 1 << 20;
   constexpr double likely_s = 2e-5, likely_calls = 4;  // of a call; of a check, and likely_s more
-  if (checked_share_ <= 0 || chosen.arms().size() < 2) return;
+  if (checked_share_ <= 0 || !led.may_check || chosen.arms().size() < 2) return;
   const auto believed = chosen.posterior(p.incumbent);
   const double measured_s = led.last_seconds > 0 ? led.last_seconds : likely_s;
   const double call_s = believed ? believed->mean_s : measured_s;

@@ -276,8 +276,9 @@ class lockstep {
 
   /// Leader only: creates the context's first plan.
   /// @param chosen the context's policy; null: native without timing, permanently, without memory
+  /// @param may_check whether results of the context's calls can be checked
   /// @throws std::bad_alloc without any change, if `chosen` is not null
-  plan_message lead(int context, std::unique_ptr<policy> chosen);
+  plan_message lead(int context, std::unique_ptr<policy> chosen, bool may_check = true);
 
   /// Leader only: changes the context's policy from its next plan on.
   void change_policy(int context, std::unique_ptr<policy> chosen) {
@@ -553,10 +554,11 @@ inline std::size_t lockstep::activate(std::span<const std::int32_t> plan) {
   return used;
 }
 
-inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) {
+inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen, bool may_check) {
   const own_float_environment own;
   const context_id& id = contexts_[std::size_t(context)].id;
-  const epoch_plan p = leader_.begin(context, std::move(chosen), calls(), merge_cost_s());
+  const epoch_plan p =
+      leader_.begin(context, std::move(chosen), may_check, calls(), merge_cost_s());
   const double call_s = leader_.expected_s(context, p.incumbent).value_or(0);
   plan_message message{};
   message[first_plan_words::key] = std::int32_t(id.number & 0x7fffffff);
