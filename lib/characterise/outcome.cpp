@@ -5,9 +5,9 @@
 #include "lib/characterise/measuring.hpp"
 #include "lib/characterise/planned.hpp"
 #include "lib/files/files.hpp"
-#include "lib/measure/bench_cell.hpp"
 #include "lib/measure/fit_input.hpp"
 #include "lib/measure/library_rules.hpp"
+#include "lib/measure/wrong_results.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/fit/profile.hpp"
@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <string_view>
 
 namespace railpass::internal::characterise {
 namespace {
@@ -84,17 +83,13 @@ void write_plan(const folder& to, outcome& o) {
                                                    .calls = o.plan}));
 }
 
-// Notes of a bench name arms that were left out, and the reason.
 void add_wrong_results(std::vector<std::string>& sentences,
                        const std::vector<launch_record>& launches) {
   for (const launch_record& one : launches)
-    for (const auto& [subject, note] : one.results.notes) {
-      constexpr std::string_view left_out = "/left_out/";
-      const std::size_t at = subject.find(left_out);
-      if (note != measure::wrong_result || at == subject.npos) continue;
-      std::string sentence = subject.substr(0, at) + " by " + subject.substr(at + left_out.size()) +
-                             " on " + std::to_string(one.request.num_ranks) +
-                             " ranks: left out, as " + note;
+    for (const measure::wrong_arm& wrong : measure::wrong_arms(one.results)) {
+      std::string sentence = wrong.collective + " by " + wrong.arm + " on " +
+                             std::to_string(one.request.num_ranks) + " ranks: left out, as " +
+                             measure::wrong_result + " at " + wrong.bytes + " bytes";
       if (std::ranges::find(sentences, sentence) == sentences.end())
         sentences.push_back(std::move(sentence));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/characterise/schedule.hpp"
 
+#include "lib/measure/wrong_results.hpp"
 #include "railpass/base/statistics.hpp"
 
 #include <algorithm>
@@ -155,6 +156,7 @@ struct curve {
   int failures = 0;
   std::map<std::int64_t, cell> cells{};  // by the size that was asked for
   std::array<std::set<std::string>, num_groups> contenders{};
+  std::set<std::string> wrong_arms{};  // gave a wrong result in any launch
 
   bool is_left_out() const { return failures >= 2; }
   bool is_measured() const {
@@ -201,7 +203,9 @@ void add(const question& q, curve& to, const launch_record& record) {
     ++c.launches[std::size_t(kind)];
     const std::int64_t bytes = measured_bytes(record.results, name, size);
     for (const bench_result& r : record.results.results) {
-      if (r.collective != name || r.bytes != bytes || !r.ratio_to_native) continue;
+      if (r.collective != name || r.bytes != bytes || !r.ratio_to_native ||
+          to.wrong_arms.contains(r.arm))
+        continue;
       arm_times& times = c.arms[r.arm];
       if (times.ratios.empty())
         times.is_for_rules = is_own_algorithm(r.arm) && q.rules_take(to.op, r.arm, record.results);
@@ -222,10 +226,15 @@ std::vector<curve> curves_of(const question& q, std::span<const launch_record> s
     for (const collective op : q.ops) {
       curve& c = all.emplace_back(curve{.op = op, .num_ranks = ranks});
       for (const std::int64_t size : coarse_sizes) c.cells[size].is_coarse = true;
+      std::vector<const launch_record*> launches;
       for (const launch_record& record : so_far)
         if (record.request.num_ranks == ranks &&
             std::ranges::find(record.request.ops, op) != record.request.ops.end())
-          add(q, c, record);
+          launches.push_back(&record);
+      for (const launch_record* record : launches)
+        for (const measure::wrong_arm& wrong : measure::wrong_arms(record->results))
+          if (wrong.collective == name_of(op)) c.wrong_arms.insert(wrong.arm);
+      for (const launch_record* record : launches) add(q, c, *record);
     }
   return all;
 }

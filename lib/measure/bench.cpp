@@ -4,6 +4,7 @@
 #include "collectives/registry.hpp"
 #include "lib/files/files.hpp"
 #include "lib/measure/carrier.hpp"
+#include "lib/measure/wrong_results.hpp"
 #include "lib/runtime/process.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/error.hpp"
@@ -163,7 +164,8 @@ void measure_cells(const job& j, std::vector<cell_request> cells, double budget_
     all.notes[key + "repetitions"] = std::to_string(result.repetitions);
     if (cell.round_time) all.notes[key + "late_rounds"] = std::to_string(result.late_rounds);
     if (!result.tuned_arm.empty()) all.notes[key + "tuned_arm"] = result.tuned_arm;
-    for (const auto& [label, why] : result.left_out) all.notes[key + "left_out/" + label] = why;
+    for (const auto& [label, why] : result.left_out)
+      all.notes[left_out_note(std::string(name_of(cell.op)), cell.bytes, label)] = why;
     finished(cell, result);
   }
 }

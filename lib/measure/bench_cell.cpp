@@ -9,6 +9,7 @@
 
 #include "lib/measure/global_clock.hpp"
 #include "lib/measure/workload.hpp"
+#include "lib/measure/wrong_results.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"

@@ -29,9 +29,6 @@ struct contestant {
   bool asked_for = false;          ///< by the user: always measured
 };
 
-/// The reason for which a contestant with a wrong result is left out.
-inline constexpr const char* wrong_result = "its result was wrong";
-
 /// One collective at one size.
 struct cell_request {
   collective op = collective::broadcast;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/measure/launches.hpp"
 
+#include "lib/measure/wrong_results.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/statistics.hpp"
 
@@ -123,6 +124,8 @@ void add_own_algorithm(bench_results& by_default, const bench_results& by_algori
     if (native != by_default.results.end()) row.ratio_to_native = row.median_s / native->median_s;
     by_default.results.push_back(std::move(row));
   }
+  // Adds why algorithms were left out.
+  by_default.notes.insert(by_algorithm.notes.begin(), by_algorithm.notes.end());
 }
 
 bench_results over_launches(std::span<const bench_results> launches) {
@@ -139,6 +142,12 @@ bench_results over_launches(std::span<const bench_results> launches) {
          return std::tie(r.collective, r.bytes, r.arm);
        }))
     all.results.push_back(row_over(rows));
+  // An arm that was wrong once may be wrong anywhere, however fast it was.
+  for (const bench_results& b : launches)
+    for (const wrong_arm& wrong : wrong_arms(b))
+      std::erase_if(all.results, [&](const bench_result& r) {
+        return r.collective == wrong.collective && r.arm == wrong.arm;
+      });
   // Results that the first launch lacks still belong to their cell.
   std::vector<std::pair<std::string, std::int64_t>> cells;
   for (const bench_result& r : all.results) cells.emplace_back(r.collective, r.bytes);

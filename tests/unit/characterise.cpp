@@ -287,6 +287,20 @@ TEST_CASE("A cell where the time was not enough for any arm is screened again, f
   CHECK(budgets_s[1] == Approx(2 * budgets_s[0]));
 }
 
+TEST_CASE("An arm that gave a wrong result in any launch is no contender") {
+  const question q{.ops = {collective::broadcast}, .ranks = {4}, .budget_s = 300};
+  made_up_machine machine(1);
+  std::vector<launch_record> launches;
+  while (const auto next = next_launch(q, launches)) {
+    launches.push_back(machine.run(*next));
+    if (launches.size() == 1)
+      launches[0].results.notes["broadcast/8/left_out/native:late"] = "its result was wrong";
+    else
+      CHECK(std::ranges::count(next->arms, "native:late") == 0);
+  }
+  CHECK(launches.size() > 2);
+}
+
 TEST_CASE("A collective that fails is launched alone once, and then left out") {
   const made_up_machine machine(1, {collective::all_gather});
   const auto launches = all_launches(three_collectives, machine);

@@ -4,6 +4,8 @@
 #include "railpass/base/error.hpp"
 #include "support/catch.hpp"
 
+#include <string>
+#include <tuple>
 #include <vector>
 
 using namespace railpass;
@@ -119,6 +121,26 @@ TEST_CASE("what only some launches measured is of those") {
   CHECK(all.notes.at("broadcast/64/left_out/chain") == "the time was not enough");
 }
 
+TEST_CASE("an arm that gave a wrong result in one launch has no rows of the collective") {
+  std::vector<bench_results> some = launches({0.9, 0.8});
+  for (bench_results& b : some)
+    for (const auto& [collective, bytes, arm] :
+         std::vector<std::tuple<std::string, std::int64_t, std::string>>{
+             {"broadcast", 64, "chain"}, {"broadcast", 128, "chain"}, {"reduce", 64, "chain"}}) {
+      b.results.push_back(b.results[1]);
+      b.results.back().collective = collective;
+      b.results.back().bytes = bytes;
+      b.results.back().arm = arm;
+    }
+  some[1].results.erase(some[1].results.begin() + 2);
+  some[1].notes["broadcast/64/left_out/chain"] = "its result was wrong";
+  some[1].notes["broadcast/64/left_out/tuned"] = "the time was not enough";
+  const bench_results all = measure::over_launches(some);
+  REQUIRE(all.results.size() == 3);
+  CHECK(all.results[1].arm == "tuned");
+  CHECK(all.results[2].collective == "reduce");
+}
+
 TEST_CASE("launches that are not of one bench are refused") {
   CHECK_THROWS_AS(measure::over_launches({}), error);
   std::vector<bench_results> other = launches({1, 1});
@@ -132,8 +154,11 @@ TEST_CASE("a launch by one algorithm is compared with native of the launch befor
   for (bench_result& r : alone.results) r.arm = "native:7";
   alone.results[0].median_s = 3e-3;
   alone.results[1].bytes = 128;  // not measured by the default
+  alone.notes = {{"clock", "other"}, {"broadcast/64/left_out/native:8", "its result was wrong"}};
   measure::add_own_algorithm(all, alone);
   REQUIRE(all.results.size() == 4);
   CHECK(all.results[2].ratio_to_native == 3.0);
   CHECK_FALSE(all.results[3].ratio_to_native);
+  CHECK(all.notes.at("clock") == "barrier");
+  CHECK(all.notes.at("broadcast/64/left_out/native:8") == "its result was wrong");
 }
