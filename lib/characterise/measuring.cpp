@@ -71,6 +71,8 @@ class machine {
   void launch_all() {
     fit(folder_, sample_files(folder_));
     setenv("RAILPASS_PROFILE", std::filesystem::absolute(folder_.file(profile_name)).c_str(), 1);
+    // Arms of railpass are measured whatever a plan says of them, or if the plan is refused.
+    setenv("RAILPASS_PLAN", "", 1);
     const sample_set samples = files::read_samples(sample_files(folder_).front());
     const auto* const library = libraries::find(samples.machine_id.mpi_library);
     question_.own_algorithms = library && library->no_rules.empty();

@@ -158,6 +158,9 @@ struct curve {
   std::array<std::set<std::string>, num_groups> contenders{};
   std::set<std::string> wrong_arms{};  // gave a wrong result in any launch
 
+  bool has(arm_kind kind) const {
+    return std::ranges::any_of(cells, [&](const auto& one) { return one.second.has(kind); });
+  }
   bool is_left_out() const { return failures >= 2; }
   bool is_measured() const {
     return std::ranges::any_of(cells, [](const auto& one) { return !one.second.arms.empty(); });
@@ -410,7 +413,8 @@ std::optional<launch_request> next_launch(const question& q,
 std::vector<std::string> left_out(const question& q, std::span<const launch_record> so_far) {
   std::vector<std::string> sentences;
   std::map<int, std::string> unmeasured;
-  for (const curve& c : curves_of(q, so_far)) {
+  const std::vector<curve> curves = curves_of(q, so_far);
+  for (const curve& c : curves) {
     const std::string name(name_of(c.op));
     if (c.is_left_out())
       sentences.push_back(name + " on " + std::to_string(c.num_ranks) +
@@ -423,6 +427,16 @@ std::vector<std::string> left_out(const question& q, std::span<const launch_reco
         names + " on " + std::to_string(ranks) +
         " ranks: not measured yet; run the command again, with a larger --budget if its "
         "time is over");
+  for (const int ranks : q.ranks) {
+    const auto here = [&](const curve& c) { return c.num_ranks == ranks; };
+    const auto measured = [&](const curve& c) { return here(c) && c.is_measured(); };
+    const auto with_ours = [&](const curve& c) { return here(c) && c.has(arm_kind::ours); };
+    if (std::ranges::any_of(curves, measured) && std::ranges::none_of(curves, with_ours))
+      sentences.push_back("railpass on " + std::to_string(ranks) +
+                          " ranks: no algorithm of railpass has a time; `railpass doctor` names "
+                          "settings that keep railpass from use, and a larger --budget gives more "
+                          "algorithms a time");
+  }
   return sentences;
 }
 

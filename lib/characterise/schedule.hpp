@@ -74,7 +74,8 @@ double estimated_s(const launch_request& next, std::span<const launch_record> so
 std::optional<launch_request> next_launch(const question& q, std::span<const launch_record> so_far);
 
 /// Sentences about the collectives that have no times on a number of ranks, because two launches
-/// failed or the time was too short.
+/// failed or the time was too short, and about numbers of ranks on which no arm of railpass has a
+/// time.
 std::vector<std::string> left_out(const question& q, std::span<const launch_record> so_far);
 
 }  // namespace railpass::internal::characterise

@@ -73,6 +73,7 @@ int run(const options& o) {
   const tune::temporary_folder folder;
   // The runs are to be the first ones, and to leave nothing behind.
   setenv("RAILPASS_KNOWLEDGE", "off", 1);
+  setenv("RAILPASS_PLAN", "", 1);
   setenv("RAILPASS_STATS", folder.file("statistics.json").c_str(), 1);
   const std::vector<std::string> command = command_for(o);
   std::array<launch::way, 2> ways = launch::both_ways(command, "", limit_s);

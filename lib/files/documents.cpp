@@ -74,6 +74,13 @@ std::string to_json(const knowledge::plan& p) { return document_of(p); }
 knowledge::plan parse_plan(std::string_view text, const std::string& name) {
   return parse_document<knowledge::plan>(text, name);
 }
+knowledge::plan parse_plan(std::string_view text, const std::string& name,
+                           const fingerprint& here) {
+  knowledge::plan p = parse_plan(text, name);
+  if (const std::string why = mismatch(p.machine, knowledge::marks_for_plan(here)); !why.empty())
+    throw error(name + ": this plan is for another machine: " + why);
+  return p;
+}
 
 std::string to_json(const knowledge::advisory_list& l) { return document_of(l); }
 knowledge::advisory_list parse_advisories(std::string_view text, const std::string& name) {

@@ -76,6 +76,9 @@ knowledge::collection read_knowledge(const std::string& path);
 
 std::string to_json(const knowledge::plan& p);
 knowledge::plan parse_plan(std::string_view text, const std::string& name);
+/// Also refuses a plan for another machine, by mismatch(). Hosts and rails are properties of the
+/// plan's calls.
+knowledge::plan parse_plan(std::string_view text, const std::string& name, const fingerprint& here);
 
 std::string to_json(const knowledge::advisory_list& l);
 knowledge::advisory_list parse_advisories(std::string_view text, const std::string& name);

@@ -3,6 +3,7 @@
 
 #include "lib/files/files.hpp"
 #include "lib/launch/engine.hpp"
+#include "lib/launch/ranks.hpp"
 #include "lib/measure/marks.hpp"
 #include "lib/report/page.hpp"
 #include "railpass/base/clock.hpp"
@@ -94,7 +95,12 @@ std::string run_once(way& w, bool counts, const run_plan& plan) {
       show_last_lines(w, result.errors, plan.complaints);
     throw error("the command " + w.name + " railpass: " + result.failure);
   }
-  if (counts) w.seconds.push_back(result.wall_s);
+  if (counts) {
+    w.seconds.push_back(result.wall_s);
+  } else if (const auto ignored = ignored_settings_in(result.errors); !ignored.empty()) {
+    plan.progress.hide();
+    for (const std::string& line : ignored) plan.complaints << printable(line) << '\n';
+  }
   return result.output;
 }
 

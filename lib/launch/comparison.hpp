@@ -32,7 +32,7 @@ std::array<way, 2> both_ways(const std::vector<std::string>& command, const std:
 struct run_plan {
   int repetitions;  ///< pairs of runs, after one pair that warms caches up
   report::progress_bar& progress;
-  std::ostream& complaints;  ///< for the last lines of a run that fails
+  std::ostream& complaints;  ///< for lines of the runs
   double budget_s = std::numeric_limits<double>::infinity();
 };
 

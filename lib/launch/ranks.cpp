@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/launch/ranks.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 namespace railpass::internal::launch {
@@ -13,6 +14,15 @@ std::string reason_in(const tune::command_result& done, const std::string& verb)
     if (line.starts_with("railpass: rank ")) of_broken_rank = line;
   }
   return of_broken_rank.empty() ? done.failure : of_broken_rank;
+}
+
+std::vector<std::string> ignored_settings_in(const std::string& errors) {
+  std::vector<std::string> found;
+  std::istringstream lines(errors);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("railpass: RAILPASS_") && std::ranges::find(found, line) == found.end())
+      found.push_back(line);
+  return found;
 }
 
 tune::command_result run_ranks(const starter& by, int ranks, std::vector<std::string> options,

@@ -15,6 +15,9 @@ namespace railpass::internal::launch {
 /// rank that an exception ended; else the launcher's failure.
 std::string reason_in(const tune::command_result& done, const std::string& verb);
 
+/// The lines of standard error in which railpass names settings that it does not follow.
+std::vector<std::string> ignored_settings_in(const std::string& errors);
+
 /// Runs a verb of railpass, the program's first argument, on `ranks` ranks, which get the RAILPASS
 /// variables of this process. The launcher also gets `options`. A signal of tune::watch_signals()
 /// ends the ranks. The result is that of tune::run_command(), with the failure of reason_in().

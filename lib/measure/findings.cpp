@@ -89,6 +89,19 @@ finding check_profile(const std::string& path, const fingerprint& here) {
   }
 }
 
+finding check_plan(const std::string& path, const fingerprint& here) {
+  if (path.empty())
+    return {.check = "plan", .message = "not set: programs learn during their runs"};
+  try {
+    files::parse_plan(files::read_text(path), path, here);
+    return {.check = "plan", .message = path + " is for this machine"};
+  } catch (const error& problem) {
+    return {.check = "plan",
+            .ok = false,
+            .message = std::string(problem.what()) + "; every call goes to the MPI library"};
+  }
+}
+
 bool are_set(const std::map<std::string, std::string>& settings) {
   return std::ranges::all_of(settings, [](const auto& setting) {
     const char* const value = std::getenv(setting.first.c_str());
@@ -196,7 +209,8 @@ std::vector<finding> examine_job(const checked_job& what, const fingerprint& her
       what.mpi_problem.empty()
           ? check_mpi(what.built_for, here)
           : finding{.check = "mpi library", .ok = false, .message = what.mpi_problem},
-      check_settings(what.settings), check_profile(what.profile, here)};
+      check_settings(what.settings), check_profile(what.profile, here),
+      check_plan(what.settings.values.plan, here)};
   std::ranges::move(check_known_faults(what.settings.values.advisories, here, num_ranks),
                     std::back_inserter(all));
   return all;

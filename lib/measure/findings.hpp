@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Checks of what spoils a measurement or a run: settings, profile and MPI library of the job;
+// Checks of what spoils a measurement or a run: settings, profile, plan and MPI library of the job;
 // known faults of the MPI library; cores, frequency, load and copies between processes of each
 // host. Nothing here is linked with MPI.
 #pragma once

@@ -186,12 +186,7 @@ std::string process::file_of_program(const std::string& name) {
 void process::read_plan(std::vector<std::string>& problems) {
   try {
     const std::string text = files::read_text(values_.plan);
-    knowledge::plan read = files::parse_plan(text, values_.plan);
-    // The plan's entries have the number of hosts and the rails.
-    if (const std::string why = mismatch(read.machine, files::this_machine(1, mpi_library_));
-        !why.empty())
-      throw error(values_.plan + ": this plan is for another machine: " + why);
-    plan_ = std::move(read);
+    plan_ = files::parse_plan(text, values_.plan, files::this_machine(1, mpi_library_));
     // The same plan has other entries for other rails.
     plan_mark_ = text_hash().add(text).add(rails_mark(values_.rails)).value();
   } catch (const error& problem) {

@@ -115,6 +115,12 @@ class Compare(ProgramTest):
                          ["railpass: last output of the command with railpass:", "  bad\\t1", "  worse",
                           "railpass compare: the command with railpass: ended with status 3: worse"])
 
+    def test_settings_that_railpass_does_not_follow_are_told_once(self):
+        line = "railpass: RAILPASS_PLAN: p.json: cannot be read"
+        _, script = self.script(f"echo {line} >&2; echo other >&2", "true")
+        done = self.run_railpass("compare", "--repetitions", 2, "--", *script)
+        self.assertEqual(done.stderr.splitlines(), [line])
+
     def interrupted(self, runs, number):
         """What compare says when the signal comes once it has started so many runs."""
         log = self.path("log")

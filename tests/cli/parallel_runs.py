@@ -176,8 +176,9 @@ class Bench(ProgramTest):
         self.check_ranks_refused(2, "bench", "--launches", 2, "-n", 2, says="--launches")
         own = self.write("launch", f'#!/bin/sh\necho launched >>{self.path("log")}\nexec {MPIEXEC} "$@"\n')
         os.chmod(own, 0o755)
-        self.run_railpass("bench", "--launches", 1, "-n", 2, "--launcher", own, "--bytes", 8, "--arms", "native",
-                          "--budget", "100ms")
+        done = self.run_railpass("bench", "--launches", 1, "-n", 2, "--launcher", own, "--bytes", 8, "--arms", "native",
+                                 "--budget", "100ms", environment={"RAILPASS_PLAN": self.path("none.json")})
+        self.assertIn("railpass: RAILPASS_PLAN: ", done.stderr)
         with open(self.path("log"), encoding="utf-8") as file:
             self.assertGreaterEqual(len(file.readlines()), 2)  # what it is, and the launch
         # Which launch it was, and what its rank said.

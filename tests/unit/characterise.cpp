@@ -318,6 +318,17 @@ TEST_CASE("A collective that fails is launched alone once, and then left out") {
                                  "all_gather on 6 ranks: left out, as two launches failed"});
 }
 
+TEST_CASE("Numbers of ranks on which no algorithm of railpass has a time are named") {
+  auto launches = all_launches(three_collectives, made_up_machine(1));
+  for (launch_record& one : launches)
+    if (one.request.num_ranks == 6)
+      std::erase_if(one.results.results, [](const bench_result& r) { return r.arm == "early"; });
+  const auto sentences = left_out(three_collectives, launches);
+  REQUIRE(sentences.size() == 1);
+  CHECK_THAT(sentences[0],
+             ContainsSubstring("railpass on 6 ranks: no algorithm of railpass has a time"));
+}
+
 TEST_CASE("What the time was too short for is named") {
   question one = three_collectives, both = three_collectives;
   one.ranks = {4};

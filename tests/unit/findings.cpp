@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/measure/findings.hpp"
 
+#include "lib/files/files.hpp"
 #include "support/catch.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 
@@ -51,6 +53,29 @@ TEST_CASE("more ranks than cores are a problem unless ranks that wait give way")
   setenv("I_MPI_THREAD_YIELD", "3", 1);
   CHECK(found().ok);
   CHECK(found().message == "3 ranks on 2 cores, and waiting ranks give way");
+}
+
+TEST_CASE("a plan that programs refuse is a problem") {
+  const std::string path = "findings_plan.json";
+  const auto found = [&](const std::string& plan, const fingerprint& here) {
+    measure::checked_job what{.built_for = {}, .mpi_problem = {}, .profile = {}, .settings = {}};
+    what.settings.values.plan = plan;
+    for (const measure::finding& f : measure::examine_job(what, here, 2))
+      if (f.check == "plan") return f;
+    return measure::finding{};
+  };
+  const fingerprint here{.num_hosts = 2, .mpi_library = "Open MPI v5.0.1", .rails = "tcp"};
+  files::write_text(path, files::to_json(knowledge::plan{.machine = knowledge::marks_for_plan(here),
+                                                         .written_at = "now"}));
+  CHECK(found("", here).message == "not set: programs learn during their runs");
+  CHECK(found(path, here).ok);
+  CHECK(found(path, here).message == "findings_plan.json is for this machine");
+  const measure::finding refused = found(path, {.mpi_library = "Open MPI v5.0.2"});
+  CHECK_FALSE(refused.ok);
+  CHECK_THAT(refused.message, ContainsSubstring("this plan is for another machine"));
+  CHECK_THAT(found("missing.json", here).message,
+             ContainsSubstring("every call goes to the MPI library"));
+  std::remove(path.c_str());
 }
 
 TEST_CASE("an MPI library that cannot be loaded is a problem") {

@@ -13,6 +13,7 @@
 #include "lib/measure/workload.hpp"
 #include "lib/runtime/settings_in_force.hpp"
 #include "railpass/base/names.hpp"
+#include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/version.hpp"
 
@@ -24,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 
 namespace railpass::internal::cli {
@@ -222,6 +224,7 @@ int start(const options& o, const CLI::App& app) {
   const double limit_s = 600 + 10 * wanted.budget_s;
   std::vector<bench_results> launches;
   std::vector<std::string> wrong;
+  std::set<std::string> ignored;  // lines about settings
   {
     report::progress_bar bar("bench", true);
     const auto launch = [&](const std::string& name, const option_values& instead) {
@@ -234,6 +237,11 @@ int start(const options& o, const CLI::App& app) {
         wrong.push_back(name + ": " + done.failure.substr(wrong_at));
       else if (!done.failure.empty())
         throw error(name + ": " + done.failure);
+      for (const std::string& line : launch::ignored_settings_in(done.errors))
+        if (ignored.insert(line).second) {
+          bar.hide();
+          std::cerr << printable(line) << '\n';
+        }
       return files::parse_bench(done.output, name);
     };
     for (int i = 1; i <= o.launches; ++i) {
