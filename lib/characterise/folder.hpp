@@ -26,12 +26,14 @@ class folder {
   /// In the order in which they were added. Throws error that names the file.
   std::vector<launch_record> launches() const;
   void add(const launch_record& one) const;
-  /// Removes the launches that failed. Throws error.
-  void forget_failures() const;
+  /// Takes the collectives out of the launches that failed, so that these launches keep their time
+  /// alone. Throws error.
+  void forgive_failures() const;
 
  private:
   /// Counted from 1.
   std::string file_of_launch(std::size_t number) const;
+  void write(std::size_t number, const launch_record& one) const;
 
   std::string path_;
 };

@@ -77,8 +77,9 @@ class machine {
     const auto* const library = libraries::find(samples.machine_id.mpi_library);
     question_.own_algorithms = library && library->no_rules.empty();
     if (question_.own_algorithms) question_.rules_take = rules_take(*library);
-    folder_.forget_failures();  // their cause may be gone
+    folder_.forgive_failures();  // their cause may be gone
     std::vector<launch_record> launches = folder_.launches();
+    const std::size_t earlier = launches.size();
     for (const launch_record& one : launches) check(one, launches, samples);
     while (const auto next = next_launch(question_, launches)) {
       progress_(spent_s(launches) / question_.budget_s, title_of(*next));
@@ -87,7 +88,10 @@ class machine {
       folder_.add(launches.back());
     }
     if (std::ranges::none_of(launches, &std::string::empty, &launch_record::failure))
-      throw error(launches.empty() ? "no launch was made" : launches.front().failure);
+      throw error(launches.size() > earlier
+                      ? launches[earlier].failure
+                      : "the time is over, and no launch succeeded; run the command again with a "
+                        "larger --budget");
   }
 
  private:
@@ -113,9 +117,6 @@ class machine {
     if (!done.failure.empty()) throw error("sampling: " + done.failure);
     return done.output;
   }
-
-  // Against ranks that hang: what measures may take several times its budget.
-  static double limit_s(double budget_s) { return 120 + 10 * budget_s; }
 
   launch_record run(const launch_request& r, const sample_set& samples) const {
     const auto text = [](const auto& value) { return std::to_string(value); };

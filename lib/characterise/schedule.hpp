@@ -62,6 +62,10 @@ struct launch_record {
   bench_results results{};  ///< of this launch alone
 };
 
+/// The time after which ranks that hang are ended. A launch takes up to three times its budget, as
+/// a cell with slow calls needs a few repetitions (lib/measure/bench_cell.cpp), and the start.
+constexpr double limit_s(double budget_s) { return 60 + 4 * budget_s; }
+
 /// Estimates the time of a launch from earlier launches on the same number of ranks.
 double estimated_s(const launch_request& next, std::span<const launch_record> so_far);
 
@@ -70,7 +74,7 @@ double estimated_s(const launch_request& next, std::span<const launch_record> so
 /// sizes between neighbours where the best arm changes or native's time jumps, if the time is
 /// enough for all launches of such a size, and cells whose intervals are wide. A collective whose
 /// launch failed on a number of ranks is launched alone there, and after a second failure not
-/// again.
+/// again. A launch without collectives only counts with its time.
 std::optional<launch_request> next_launch(const question& q, std::span<const launch_record> so_far);
 
 /// Sentences about the collectives that have no times on a number of ranks, because two launches

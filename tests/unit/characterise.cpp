@@ -301,6 +301,25 @@ TEST_CASE("An arm that gave a wrong result in any launch is no contender") {
   CHECK(launches.size() > 2);
 }
 
+TEST_CASE("A launch that hangs leaves most of the budget, and none is ended that measures") {
+  const question q{.ops = {collective::broadcast, collective::all_reduce, collective::reduce,
+                           collective::reduce_scatter_block, collective::gather,
+                           collective::scatter, collective::all_gather, collective::all_to_all,
+                           collective::scan, collective::barrier},
+                   .ranks = {4}};
+  CHECK(limit_s(next_launch(q, {})->budget_s) < 0.5 * q.budget_s);
+  for (const double budget_s : {1.0, 10.0, 100.0, 1000.0}) CHECK(limit_s(budget_s) > 3 * budget_s);
+}
+
+TEST_CASE("A forgiven failure counts with its time alone") {
+  launch_record forgiven{.request = {.num_ranks = 4}, .wall_s = 400, .failure = "was killed"};
+  const std::vector<launch_record> once{forgiven}, often{forgiven, forgiven};
+  const auto next = next_launch(three_collectives, once);
+  REQUIRE(next);
+  CHECK(next->ops == three_collectives.ops);
+  CHECK(!next_launch(three_collectives, often));
+}
+
 TEST_CASE("A collective that fails is launched alone once, and then left out") {
   const made_up_machine machine(1, {collective::all_gather});
   const auto launches = all_launches(three_collectives, machine);
