@@ -153,7 +153,7 @@ std::optional<need> need_of(std::int64_t size, const cell& c, bool own_algorithm
 struct curve {
   collective op{};
   int num_ranks = 0;
-  int failures = 0;
+  int failures = 0;                      // in a row, at the end
   std::map<std::int64_t, cell> cells{};  // by the size that was asked for
   std::array<std::set<std::string>, num_groups> contenders{};
   std::set<std::string> wrong_arms{};  // gave a wrong result in any launch
@@ -199,6 +199,7 @@ void add(const question& q, curve& to, const launch_record& record) {
     ++to.failures;
     return;
   }
+  to.failures = 0;
   const launch_kind kind = kind_of(record.request);
   const std::string_view name = name_of(to.op);
   for (const std::int64_t size : record.request.sizes) {
@@ -418,7 +419,8 @@ std::vector<std::string> left_out(const question& q, std::span<const launch_reco
     const std::string name(name_of(c.op));
     if (c.is_left_out())
       sentences.push_back(name + " on " + std::to_string(c.num_ranks) +
-                          " ranks: left out, as two launches failed");
+                          " ranks: " + (c.is_measured() ? "measured no further" : "left out") +
+                          ", as two launches in a row failed");
     else if (!c.is_measured())
       unmeasured[c.num_ranks] += (unmeasured[c.num_ranks].empty() ? "" : ", ") + name;
   }

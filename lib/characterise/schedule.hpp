@@ -73,13 +73,13 @@ double estimated_s(const launch_request& next, std::span<const launch_record> so
 /// cells of coarse_sizes, and more launches of cells where an arm may be faster than native; then
 /// sizes between neighbours where the best arm changes or native's time jumps, if the time is
 /// enough for all launches of such a size, and cells whose intervals are wide. A collective whose
-/// launch failed on a number of ranks is launched alone there, and after a second failure not
-/// again. A launch without collectives only counts with its time.
+/// launch failed on a number of ranks is launched alone there, and after a second failure in a
+/// row not again. A launch without collectives only counts with its time.
 std::optional<launch_request> next_launch(const question& q, std::span<const launch_record> so_far);
 
 /// Sentences about the collectives that have no times on a number of ranks, because two launches
-/// failed or the time was too short, and about numbers of ranks on which no arm of railpass has a
-/// time.
+/// in a row failed or the time was too short, and about numbers of ranks on which no arm of
+/// railpass has a time.
 std::vector<std::string> left_out(const question& q, std::span<const launch_record> so_far);
 
 }  // namespace railpass::internal::characterise
