@@ -14,7 +14,8 @@ constexpr double least_factor = 1.05;
 
 // A native time, and what the median over the launches may be.
 struct bounded_time {
-  double median_s, low_s, high_s;
+  double median_s = 0, low_s = 0, high_s = 0;
+  bool is_certain = true;  // the bounds hold with 95 % confidence
 };
 using curve = std::map<std::int64_t, bounded_time>;
 
@@ -22,8 +23,10 @@ std::map<std::string, curve> native_curves(const bench_results& bench) {
   std::map<std::string, curve> all;
   for (const bench_result& r : bench.results) {
     if (r.arm != "native" || r.launch_medians_s.size() < 2) continue;
-    const interval likely = bounds_of_median(r.launch_medians_s).bounds;
-    all[r.collective].insert_or_assign(r.bytes, bounded_time{r.median_s, likely.low, likely.high});
+    const median_bounds likely = bounds_of_median(r.launch_medians_s);
+    all[r.collective].insert_or_assign(
+        r.bytes,
+        bounded_time{r.median_s, likely.bounds.low, likely.bounds.high, likely.confidence >= 0.95});
   }
   return all;
 }
@@ -38,7 +41,7 @@ const bounded_time* at(const curve& times, std::int64_t bytes) {
 std::optional<bounded_time> sum_at(const std::map<std::string, curve>& curves,
                                    const std::vector<std::string>& collectives,
                                    std::int64_t bytes) {
-  bounded_time sum{};
+  bounded_time sum;
   for (const std::string& name : collectives) {
     const auto times = curves.find(name);
     const bounded_time* const one = times == curves.end() ? nullptr : at(times->second, bytes);
@@ -46,6 +49,7 @@ std::optional<bounded_time> sum_at(const std::map<std::string, curve>& curves,
     sum.median_s += one->median_s;
     sum.low_s += one->low_s;
     sum.high_s += one->high_s;
+    sum.is_certain = sum.is_certain && one->is_certain;
   }
   return sum;
 }
@@ -94,7 +98,8 @@ std::vector<violation> violations_of(const bench_results& bench) {
                          .num_ranks = bench.num_ranks,
                          .bytes = bytes,
                          .time_s = time.median_s,
-                         .others_s = others->median_s});
+                         .others_s = others->median_s,
+                         .is_certain = time.is_certain && others->is_certain});
   }
   return found;
 }
@@ -112,7 +117,8 @@ std::vector<cliff> cliffs_of(const bench_results& bench) {
                          .from_bytes = a->first,
                          .to_bytes = b->first,
                          .from_s = a->second.median_s,
-                         .to_s = b->second.median_s});
+                         .to_s = b->second.median_s,
+                         .is_certain = a->second.is_certain && b->second.is_certain});
     }
   return found;
 }

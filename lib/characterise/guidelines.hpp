@@ -31,13 +31,15 @@ struct violation {
   std::int64_t bytes = 0;
   double time_s = 0;    ///< time of the collective
   double others_s = 0;  ///< sum of the times of the other collectives
+  bool is_certain = true;
   friend bool operator==(const violation&, const violation&) = default;
 };
 
-/// The certain violations by the arm native in a bench of several launches. The collective is at
-/// least 5 % slower than the other collectives together, and the lower bound of its median time
-/// over the launches exceeds the sum of their upper bounds. Messages of the other collectives may
-/// be longer by a few elements.
+/// The violations by the arm native in a bench of several launches. The collective is at least 5 %
+/// slower than the other collectives together, and the lower bound of its median time over the
+/// launches exceeds the sum of their upper bounds. A violation is certain if there are enough
+/// launches for bounds with 95 % confidence. Messages of the other collectives may be longer by a
+/// few elements.
 std::vector<violation> violations_of(const bench_results& bench);
 
 /// Two neighbouring measured sizes between which native's time grows faster than the size, or
@@ -47,10 +49,11 @@ struct cliff {
   int num_ranks = 0;
   std::int64_t from_bytes = 0, to_bytes = 0;
   double from_s = 0, to_s = 0;
+  bool is_certain = true;
   bool falls() const { return to_s < from_s; }
   friend bool operator==(const cliff&, const cliff&) = default;
 };
-/// The certain cliffs in such a bench, by the bounds of the medians over its launches.
+/// The cliffs in such a bench, by the bounds of the medians over its launches; certain as above.
 std::vector<cliff> cliffs_of(const bench_results& bench);
 
 }  // namespace railpass::internal::characterise

@@ -74,15 +74,24 @@ class contents {
   void violations() {
     page_.section("Guidelines that the defaults violate");
     table lines({"guideline", "ranks", "size", "time", "their time", "factor"}, 3);
+    table uncertain = lines;
     for (const libraries::named_bench& one : outcome_.benches)
       for (const violation& v : violations_of(one.bench))
-        lines.add({v.rule, std::to_string(v.num_ranks), format_bytes(v.bytes),
-                   format_seconds(v.time_s), format_seconds(v.others_s),
-                   fixed(v.time_s / v.others_s, 2)});
+        (v.is_certain ? lines : uncertain)
+            .add({v.rule, std::to_string(v.num_ranks), format_bytes(v.bytes),
+                  format_seconds(v.time_s), format_seconds(v.others_s),
+                  fixed(v.time_s / v.others_s, 2)});
     if (lines.empty())
-      page_.text("No measured collective is slower than others that do the same work together.");
+      page_.text(
+          "No measured collective is shown to be slower than others that do the same work "
+          "together.");
     else
       page_.add(lines);
+    add_uncertain(uncertain);
+  }
+
+  void add_uncertain(const table& lines) {
+    if (!lines.empty()) page_.add_folded("Seen in too few launches to be certain", lines);
   }
 
   void cliffs() {
@@ -90,20 +99,23 @@ class contents {
     table lines({"collective", "ranks", "from", "to", "time", "time after", "times the size",
                  "times the time"},
                 4);
+    table uncertain = lines;
     for (const libraries::named_bench& one : outcome_.benches)
       for (const cliff& c : cliffs_of(one.bench))
-        lines.add({c.collective, std::to_string(c.num_ranks), format_bytes(c.from_bytes),
-                   format_bytes(c.to_bytes), format_seconds(c.from_s), format_seconds(c.to_s),
-                   fixed(double(c.to_bytes) / double(c.from_bytes), 2),
-                   fixed(c.to_s / c.from_s, 2)});
-    if (lines.empty()) {
-      page_.text("The time never grows more than the size, and never falls as the size grows.");
-      return;
-    }
-    page_.add(lines);
-    page_.text(
-        "Between these sizes the time grows more than the size, or a smaller message takes "
-        "longer than a larger message.");
+        (c.is_certain ? lines : uncertain)
+            .add({c.collective, std::to_string(c.num_ranks), format_bytes(c.from_bytes),
+                  format_bytes(c.to_bytes), format_seconds(c.from_s), format_seconds(c.to_s),
+                  fixed(double(c.to_bytes) / double(c.from_bytes), 2),
+                  fixed(c.to_s / c.from_s, 2)});
+    if (lines.empty())
+      page_.text("The time is not shown to grow more than the size, or to fall as the size grows.");
+    else
+      page_.add(lines);
+    add_uncertain(uncertain);
+    if (!lines.empty() || !uncertain.empty())
+      page_.text(
+          "Between these sizes the time grows more than the size, or a smaller message takes "
+          "longer than a larger message.");
   }
 
   void times(const bench_results& b) {

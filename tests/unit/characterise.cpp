@@ -395,15 +395,15 @@ struct native_time {
   double spread = 0.01;  // of the launches
 };
 
-bench_results bench_of_native(const std::vector<native_time>& times) {
+bench_results bench_of_native(const std::vector<native_time>& times, int launches = 6) {
   bench_results b{.num_ranks = 4};
   for (const native_time& t : times) {
     bench_result r{.collective = t.collective,
                    .bytes = t.bytes,
                    .arm = "native",
                    .median_s = t.time_us * 1e-6};
-    for (int i = 0; i < 6; ++i)
-      r.launch_medians_s.push_back(r.median_s * (1 + t.spread * (i / 2.5 - 1)));
+    for (int i = 0; i < launches; ++i)
+      r.launch_medians_s.push_back(r.median_s * (1 + t.spread * (2.0 * i / (launches - 1) - 1)));
     b.results.push_back(std::move(r));
   }
   return b;
@@ -434,6 +434,25 @@ TEST_CASE("A guideline is violated where the difference exceeds what launches di
       violations_of(bench_of_native(
                         {{"all_gather", 1000, 30}, {"gather", 1000, 10}, {"broadcast", 2000, 15}}))
           .empty());
+}
+
+TEST_CASE("Violations and cliffs that rest on fewer than six launches are not certain") {
+  const std::vector<native_time> times{{"all_gather", 1000, 30},
+                                       {"gather", 1000, 10},
+                                       {"broadcast", 1000, 15},
+                                       {"broadcast", 2000, 60}};
+  for (const int launches : {2, 5, 6, 8}) {
+    const auto found = violations_of(bench_of_native(times, launches));
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].is_certain == (launches >= 6));
+    const auto cliffs = cliffs_of(bench_of_native(times, launches));
+    REQUIRE(cliffs.size() == 1);
+    CHECK(cliffs[0].is_certain == (launches >= 6));
+  }
+  // One of the collectives is enough to make a violation uncertain.
+  bench_results mixed = bench_of_native(times);
+  mixed.results[1].launch_medians_s.resize(2);
+  CHECK(!violations_of(mixed).at(0).is_certain);
 }
 
 TEST_CASE("Every guideline is found, and only collectives that exist are named") {

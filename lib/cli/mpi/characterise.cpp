@@ -89,8 +89,9 @@ report::table table_of(const characterise::outcome& found) {
     for (const characterise::collective_gain& g : characterise::gains_of(one.bench))
       lines.add({g.collective, std::to_string(g.num_ranks), std::to_string(g.sizes.size()),
                  fixed(g.library_ratio, 3), fixed(g.railpass_ratio, 3),
-                 std::to_string(
-                     std::ranges::count(cliffs, g.collective, &characterise::cliff::collective))});
+                 std::to_string(std::ranges::count_if(cliffs, [&](const characterise::cliff& c) {
+                   return c.is_certain && c.collective == g.collective;
+                 }))});
   }
   return lines;
 }
@@ -99,9 +100,10 @@ void print(const characterise::outcome& found, const std::string& page) {
   std::ostream& out = screen().words();
   out << found.launches << " launches in " << format_seconds(found.measured_s) << "\n\n"
       << screen().printed(table_of(found), "gains") << '\n';
-  std::size_t violations = 0;
+  std::ptrdiff_t violations = 0;
   for (const libraries::named_bench& one : found.benches)
-    violations += characterise::violations_of(one.bench).size();
+    violations += std::ranges::count(characterise::violations_of(one.bench), true,
+                                     &characterise::violation::is_certain);
   if (violations > 0)
     out << violations << " violations of performance guidelines; the page has them.\n";
   for (const std::string& sentence : found.left_out) out << printable(sentence) << '\n';
