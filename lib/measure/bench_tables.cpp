@@ -149,10 +149,13 @@ void print_launches(const bench_results& all, int launches, bool show_all, repor
     out.words() << '\n';
   }
   const std::vector<double> any(std::size_t(launches), 1.0);
-  out.words()
-      << "Median, least and most refer to the medians of launches; intervals of /native refer to "
-      << launches << " launches, with " << percent(bounds_of_median(any).confidence, 0)
-      << " confidence\n";
+  const double confidence = bounds_of_median(any).confidence;
+  out.words() << "Median, least and most refer to the medians of launches; "
+              << (confidence < 0.95
+                      ? std::to_string(launches) +
+                            " launches are too few for intervals, which need at least 6\n"
+                      : "intervals of /native refer to " + std::to_string(launches) +
+                            " launches, with " + percent(confidence, 0) + " confidence\n");
 }
 
 }  // namespace railpass::internal::measure

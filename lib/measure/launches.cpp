@@ -54,6 +54,12 @@ std::vector<double> values(const std::vector<const bench_result*>& rows,
   return all;
 }
 
+/// Nothing if the launches are too few for 95 % confidence.
+std::optional<interval> likely_median(const std::vector<double>& ratios) {
+  const median_bounds likely = bounds_of_median(ratios);
+  return likely.confidence >= 0.95 ? std::optional(likely.bounds) : std::nullopt;
+}
+
 /// Every word once.
 std::string together(const std::vector<std::string>& words, std::string_view between) {
   std::string text;
@@ -77,19 +83,17 @@ bench_result row_over(const std::vector<const bench_result*>& rows) {
   over.ratio_to_native = over.ratio_low = over.ratio_high = std::nullopt;
   if (!over.launch_ratios.empty()) {
     over.ratio_to_native = median(over.launch_ratios);
-    if (over.arm != "native") {
-      const interval likely = bounds_of_median(over.launch_ratios).bounds;
-      over.ratio_low = likely.low;
-      over.ratio_high = likely.high;
+    if (const auto likely = likely_median(over.launch_ratios); likely && over.arm != "native") {
+      over.ratio_low = likely->low;
+      over.ratio_high = likely->high;
     }
   }
   over.ratio_to_best = over.best_low = over.best_high = std::nullopt;
   if (const auto ratios = values(rows, &bench_result::ratio_to_best); !ratios.empty()) {
     over.ratio_to_best = median(ratios);
-    if (over.arm == "tuned") {
-      const interval likely = bounds_of_median(ratios).bounds;
-      over.best_low = likely.low;
-      over.best_high = likely.high;
+    if (const auto likely = likely_median(ratios); likely && over.arm == "tuned") {
+      over.best_low = likely->low;
+      over.best_high = likely->high;
     }
   }
   return over;

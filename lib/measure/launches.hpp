@@ -11,11 +11,11 @@
 namespace railpass::internal::measure {
 
 /// Combines the launches into one bench. Times and ratios are medians over the launches. Intervals
-/// of ratios are for these medians (bounds_of_median; with fewer than 6 launches the confidence is
-/// below 95 %). Launches may have different cells. An arm that gave a wrong result in any launch has
-/// no row of the collective. The spread of runs combines the spread within and between launches.
-/// Differing notes are listed one after the other. Throws error without launches, or if numbers of
-/// ranks differ.
+/// of ratios are for these medians (bounds_of_median); there are none of fewer than 6 launches, as
+/// the confidence would be below 95 %. Launches may have different cells. An arm that gave a wrong
+/// result in any launch has no row of the collective. The spread of runs combines the spread within
+/// and between launches. Differing notes are listed one after the other. Throws error without
+/// launches, or if numbers of ranks differ.
 bench_results over_launches(std::span<const bench_results> launches);
 
 /// Adds the rows of `by_algorithm`, a launch with one of the MPI library's own algorithms, to

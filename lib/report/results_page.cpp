@@ -87,9 +87,10 @@ class contents {
   void verdict(const std::string& file, const bench_results& b) {
     std::int64_t faster = 0, slower = 0, unshown = 0;
     for (const bench_result& r : b.results) {
-      if (r.arm != "tuned" || !r.ratio_low || !r.ratio_high) continue;
-      const bool few =  // launches show nothing
-          !r.launch_ratios.empty() && bounds_of_median(r.launch_ratios).confidence < 0.95;
+      if (r.arm != "tuned" || !r.ratio_to_native) continue;
+      const bool few =  // runs or launches show nothing
+          !r.ratio_low || !r.ratio_high ||
+          (!r.launch_ratios.empty() && bounds_of_median(r.launch_ratios).confidence < 0.95);
       ++(few ? unshown : *r.ratio_high < 1 ? faster : *r.ratio_low > 1 ? slower : unshown);
     }
     if (faster + slower + unshown == 0) return;
@@ -105,9 +106,10 @@ class contents {
     if (launched == b.results.end())
       return "Intervals are of 95 % and hold within the one launch that was measured; other "
              "launches may differ by more.";
-    return "Intervals are over " + std::to_string(launched->launch_ratios.size()) +
-           " launches, with " + percent(bounds_of_median(launched->launch_ratios).confidence, 0) +
-           " confidence.";
+    const std::string launches = std::to_string(launched->launch_ratios.size()) + " launches";
+    const double confidence = bounds_of_median(launched->launch_ratios).confidence;
+    if (confidence < 0.95) return launches + " are too few for intervals, which need at least 6.";
+    return "Intervals are over " + launches + ", with " + percent(confidence, 0) + " confidence.";
   }
 
   void runs(const files::comparison& c) {

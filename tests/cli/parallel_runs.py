@@ -146,7 +146,7 @@ class Bench(ProgramTest):
                 "native,tuned,binomial", "--root", 1, "--all")
         saved = self.path("bench.json")
         done = self.run_railpass("bench", "--launches", 3, "-np", 2, *cell, "--json", saved)
-        self.assertIn("refer to 3 launches, with 75 % confidence", done.stdout)
+        self.assertIn("3 launches are too few for intervals", done.stdout)
         self.assertIn("Too few launches", done.stdout)
         with open(saved, encoding="utf-8") as file:
             found = json.load(file)
@@ -157,10 +157,8 @@ class Bench(ProgramTest):
         for row in found["results"]:
             self.assertEqual(len(row["launch_medians_s"]), 3)
             self.assertEqual(row["median_s"], sorted(row["launch_medians_s"])[1])
-            if row["arm"] != "native":
-                ratios = sorted(row["launch_ratios"])
-                self.assertEqual([row["ratio_low"], row["ratio_to_native"], row["ratio_high"]],
-                                 ratios)
+            self.assertEqual(row["ratio_to_native"], sorted(row["launch_ratios"])[1])
+            self.assertNotIn("ratio_low", row)
         self.run_railpass("fit", saved, "-o", self.path("profile.json"))
         said = self.run_railpass("bench", "--launches", 1, "-np", 2, *cell, "--csv").stdout
         self.assertEqual(len(said.strip().split("\n")), 4, said)

@@ -46,6 +46,14 @@ class Report(ProgramTest):
         self.assertIn("over 6 launches, with 97 % confidence", text)
         self.assertIn("faster than the MPI library's own in 1 cases", text)
         self.assertIn("A &lt;CPU&gt;", text)
+        tuned = bench["results"][1]
+        for name in ("ratio_low", "ratio_high"):
+            del tuned[name]
+        tuned.update(launch_medians_s=[1e-3] * 3, launch_ratios=ratios[:3])
+        self.run_railpass("report", self.write("b.json", json.dumps(bench)), "-o", page)
+        text = check_page(self, page)
+        self.assertIn("3 launches are too few for intervals", text)
+        self.assertIn("no difference is shown in 1.", text)
 
     def test_refused(self):
         page = self.path("page.html")

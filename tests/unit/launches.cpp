@@ -66,17 +66,18 @@ std::vector<bench_results> launches(const std::vector<double>& ratios) {
 }  // namespace
 
 TEST_CASE("what holds within a launch does not hold over launches that differ") {
-  const bench_results all = measure::over_launches(launches({1.193, 1.187, 0.814, 0.809}));
+  const bench_results all =
+      measure::over_launches(launches({1.193, 1.187, 1.19, 0.814, 0.809, 0.812}));
   REQUIRE(all.results.size() == 2);
   const bench_result &native = all.results[0], &tuned = all.results[1];
   CHECK(*tuned.ratio_to_native == Approx((1.187 + 0.814) / 2));
   CHECK(*tuned.ratio_low == 0.809);
   CHECK(*tuned.ratio_high == 1.193);
-  CHECK(tuned.launch_ratios == std::vector<double>{1.193, 1.187, 0.814, 0.809});
+  CHECK(tuned.launch_ratios == std::vector<double>{1.193, 1.187, 1.19, 0.814, 0.809, 0.812});
   CHECK(tuned.median_s == Approx(1e-3 * (1.187 + 0.814) / 2));
-  CHECK(tuned.launch_medians_s.size() == 4);
+  CHECK(tuned.launch_medians_s.size() == 6);
   CHECK(tuned.p90_s >= tuned.median_s);
-  CHECK(tuned.runs == 80);
+  CHECK(tuned.runs == 120);
   CHECK(*tuned.spread_s > 0.2e-3);  // that of single launches is 10 us
   CHECK(*tuned.best_low == 1.0);
   CHECK(*tuned.best_high == 1.193);
@@ -84,13 +85,22 @@ TEST_CASE("what holds within a launch does not hold over launches that differ") 
   CHECK_FALSE(native.ratio_low);
   CHECK(*native.spread_s == Approx(1e-5));
 
-  CHECK(all.notes.at("launches") == "4");
+  CHECK(all.notes.at("launches") == "6");
   CHECK(all.notes.at("clock") == "barrier");
   CHECK(all.notes.at("tuned_arm") == "native; ring");
   REQUIRE(all.learning.size() == 1);
   CHECK(all.learning[0].native_low == 0.809);
   CHECK(all.learning[0].worst_call_s == 1.193);
   CHECK(all.learning[0].best_arm == "native or ring");
+}
+
+TEST_CASE("fewer than six launches have no interval") {
+  const bench_result five = measure::over_launches(launches({0.8, 0.8, 0.8, 0.8, 0.8})).results[1];
+  CHECK(*five.ratio_to_native == 0.8);
+  CHECK_FALSE(five.ratio_low);
+  CHECK_FALSE(five.ratio_high);
+  CHECK_FALSE(five.best_low);
+  CHECK_FALSE(five.best_high);
 }
 
 TEST_CASE("of nine launches one at either end may be anything") {
