@@ -2,10 +2,12 @@
 """The verbs that run under mpirun, as a user chains them: sample, fit, bench, stats, doctor."""
 import json
 import os
+import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
-from program import MPIEXEC, ProgramTest, main  # noqa: E402
+from program import MPIEXEC, PROGRAM, ProgramTest, main  # noqa: E402
 
 ROW = {"collective", "bytes", "arm", "median_s", "p90_s", "runs", "ratio_to_native"}
 
@@ -164,6 +166,39 @@ class Bench(ProgramTest):
         self.assertEqual(len(said.strip().split("\n")), 4, said)
         one = self.run_ranks(2, "bench", *cell)
         self.assertIn("Intervals hold for this launch", one.stdout)
+
+    def failing_launcher(self, launch, does):
+        """A launcher whose launch of that number does something else."""
+        log = self.path("launches.log")
+        own = self.write("launch", f'#!/bin/sh\ncase "$*" in *" bench "*) echo >>{log};; esac\n'
+                                   f'[ -f {log} ] && [ $(wc -l <{log}) -eq {launch} ] && {{ {does}; }}\n'
+                                   f'exec {MPIEXEC} "$@"\n')
+        os.chmod(own, 0o755)
+        return own
+
+    def test_launches_that_have_ended_are_kept(self):
+        saved = self.path("bench.json")
+        command = ("bench", "--launches", 6, "-np", 2, "--bytes", 8, "--arms", "native,tuned", "--budget", "100ms",
+                   "--json", saved, "--launcher")
+        done = self.run_railpass(*command, self.failing_launcher(3, "echo broken >&2; exit 3"), status=1)
+        self.assertIn("launch 3 of 6: ended with status 3: broken; the results are of 2 launches", done.stderr)
+        with open(saved, encoding="utf-8") as file:
+            rows = json.load(file)["results"]
+        self.assertEqual({len(row["launch_medians_s"]) for row in rows}, {2})
+        self.assertIn("2 launches are too few for intervals", done.stdout)
+        os.remove(saved)
+        os.remove(self.path("launches.log"))
+        with subprocess.Popen([PROGRAM, *map(str, command), self.failing_launcher(2, "exec sleep 600")],
+                              env=self.settings(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            log = self.path("launches.log")
+            self.wait_until(lambda: os.path.exists(log) and os.path.getsize(log) == 2)
+            process.send_signal(signal.SIGINT)
+            problem = process.communicate(timeout=300)[1]
+        self.assertEqual(process.returncode, 1, problem)
+        self.assertIn("interrupted; the results are of 1 launches", problem)
+        with open(saved, encoding="utf-8") as file:
+            self.assertTrue(json.load(file)["results"])
 
     def test_launches_refused(self):
         self.check_refused("bench", "--launches", 0, says="--launches")

@@ -223,7 +223,7 @@ int start(const options& o, const CLI::App& app) {
   // Against ranks that hang; who measures takes about the budget.
   const double limit_s = 600 + 10 * wanted.budget_s;
   std::vector<bench_results> launches;
-  std::vector<std::string> wrong;
+  std::vector<std::string> problems;
   std::set<std::string> ignored;  // lines about settings
   {
     report::progress_bar bar("bench", true);
@@ -234,7 +234,7 @@ int start(const options& o, const CLI::App& app) {
       // Arms with wrong results are not among the results, which are otherwise complete.
       const std::size_t wrong_at = done.failure.find("wrong results: ");
       if (wrong_at != std::string::npos)
-        wrong.push_back(name + ": " + done.failure.substr(wrong_at));
+        problems.push_back(name + ": " + done.failure.substr(wrong_at));
       else if (!done.failure.empty())
         throw error(name + ": " + done.failure);
       for (const std::string& line : launch::ignored_settings_in(done.errors))
@@ -244,19 +244,27 @@ int start(const options& o, const CLI::App& app) {
         }
       return files::parse_bench(done.output, name);
     };
-    for (int i = 1; i <= o.launches; ++i) {
-      const std::string name = "launch " + std::to_string(i) + " of " + std::to_string(o.launches);
-      bench_results one = launch(name, {});
-      launch_own_algorithms(one, wanted, [&](const std::string& arm, const option_values& instead) {
-        return launch(name + ", " + arm, instead);
-      });
-      launches.push_back(std::move(one));
-    }
+    for (int i = 1; i <= o.launches; ++i) try {
+        const std::string name =
+            "launch " + std::to_string(i) + " of " + std::to_string(o.launches);
+        bench_results one = launch(name, {});
+        launch_own_algorithms(one, wanted,
+                              [&](const std::string& arm, const option_values& instead) {
+                                return launch(name + ", " + arm, instead);
+                              });
+        launches.push_back(std::move(one));
+      } catch (const error& problem) {
+        if (launches.empty()) throw;
+        // The launches that have ended are worth their time.
+        problems.push_back(std::string(problem.what()) + "; the results are of " +
+                           std::to_string(launches.size()) + " launches");
+        break;
+      }
   }
   const bench_results all = measure::over_launches(launches);
-  if (o.json.text()) measure::print_launches(all, o.launches, o.all, screen());
+  if (o.json.text()) measure::print_launches(all, int(launches.size()), o.all, screen());
   o.json.write(files::to_json(all));
-  if (!wrong.empty()) throw error(join(wrong, "; "));
+  if (!problems.empty()) throw error(join(problems, "; "));
   return succeeded;
 }
 
@@ -342,7 +350,9 @@ const verb bench_verb{
     "      --json own.json\n"
     "  RAILPASS_PROFILE=profile.json mpirun -n 8 railpass bench --learning 100\n"
     "One run measures all arms in turn. With --launches N railpass starts the ranks N times and\n"
-    "shows how launches differ. The exit status is 1 if a result was wrong.\n",
+    "shows how launches differ. If a launch fails, the results are of the launches before. The "
+    "exit\n"
+    "status is 1 if a result was wrong or a launch failed.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       add_option(app, "--collectives", o->collectives, "collectives to measure, or all")
