@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <tuple>
 
 namespace railpass::internal::characterise {
@@ -80,11 +81,23 @@ class machine {
     folder_.forgive_failures();  // their cause may be gone
     std::vector<launch_record> launches = folder_.launches();
     const std::size_t earlier = launches.size();
-    for (const launch_record& one : launches) check(one, launches, samples);
+    for (const launch_record& one : launches) {
+      check_machine(one, samples);
+      check_placement(one, launches);
+    }
     while (const auto next = next_launch(question_, launches)) {
       progress_(spent_s(launches) / question_.budget_s, title_of(*next));
-      launches.push_back(run(*next, samples));
-      check(launches.back(), launches, samples);
+      launch_record one = run(*next, samples);
+      check_machine(one, samples);
+      // A launcher may place a launch in another way now and then. If it does so from the first
+      // launch on, the folder is another job's.
+      if (has_result(std::span(launches).subspan(earlier), one.request.num_ranks)) {
+        if (const std::string why = other_placement(one, launches); !why.empty())
+          fail(one, why, samples);
+      } else {
+        check_placement(one, launches);
+      }
+      launches.push_back(std::move(one));
       folder_.add(launches.back());
     }
     if (std::ranges::none_of(launches, &std::string::empty, &launch_record::failure))
@@ -129,28 +142,54 @@ class machine {
     launch_record record{.request = r, .wall_s = done.wall_s, .failure = done.failure};
     // Arms with wrong results are not among the results, which are otherwise complete.
     if (done.failure.find("wrong results: ") != std::string::npos) record.failure.clear();
-    if (record.failure.empty())
-      record.results = files::parse_bench(done.output, "railpass bench");
-    else  // where and when
-      record.results = {.machine_id = samples.machine_id, .measured_at = files::utc_now()};
+    if (record.failure.empty()) try {
+        record.results = files::parse_bench(done.output, "railpass bench");
+        if (const int ran = record.results.num_ranks; ran != r.num_ranks)
+          record.failure =
+              "the launcher started " + text(ran) + " ranks instead of " + text(r.num_ranks);
+      } catch (const error& problem) {
+        record.failure = problem.what();
+      }
+    if (!record.failure.empty()) fail(record, record.failure, samples);
     return record;
   }
 
-  void check(const launch_record& one, const std::vector<launch_record>& all,
-             const sample_set& samples) const {
+  // A failure has no results but where and when.
+  static void fail(launch_record& one, const std::string& why, const sample_set& samples) {
+    one.failure = why;
+    one.results = {.machine_id = samples.machine_id, .measured_at = files::utc_now()};
+  }
+
+  static bool has_result(std::span<const launch_record> launches, int num_ranks) {
+    return std::ranges::any_of(launches, [&](const launch_record& one) {
+      return one.failure.empty() && one.request.num_ranks == num_ranks;
+    });
+  }
+
+  void check_machine(const launch_record& one, const sample_set& samples) const {
     fingerprint here = one.results.machine_id;
     here.num_hosts = samples.machine_id.num_hosts;
     if (const std::string why = mismatch(samples.machine_id, here); !why.empty())
       throw error(folder_.path() + ": " + why + "; name another folder");
-    if (!one.failure.empty()) return;
+  }
+
+  void check_placement(const launch_record& one, const std::vector<launch_record>& all) const {
+    if (const std::string why = other_placement(one, all); !why.empty())
+      throw error(folder_.path() + ": " + why + "; name another folder");
+  }
+
+  // Empty if a launch is placed as the first launch on as many ranks.
+  static std::string other_placement(const launch_record& one,
+                                     const std::vector<launch_record>& all) {
+    if (!one.failure.empty()) return {};
     const auto first = std::ranges::find_if(all, [&](const launch_record& other) {
       return other.failure.empty() && other.request.num_ranks == one.request.num_ranks;
     });
-    if (const int per_node = first->results.ranks_per_node; per_node != one.results.ranks_per_node)
-      throw error(folder_.path() + ": a launch of " + std::to_string(one.request.num_ranks) +
-                  " ranks had " + std::to_string(one.results.ranks_per_node) +
-                  " per node, an earlier launch " + std::to_string(per_node) +
-                  "; name another folder");
+    if (first == all.end() || first->results.ranks_per_node == one.results.ranks_per_node)
+      return {};
+    return "a launch of " + std::to_string(one.request.num_ranks) + " ranks had " +
+           std::to_string(one.results.ranks_per_node) + " per node, an earlier launch " +
+           std::to_string(first->results.ranks_per_node);
   }
 
   const folder& folder_;

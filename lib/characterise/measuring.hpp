@@ -16,8 +16,10 @@ using progress_report = std::function<void(double fraction, const std::string& d
 
 /// Samples the machine unless the folder has samples, and makes launches as next_launch() wants
 /// until the time is over or tune::watch_signals() reports a signal. The folder gets each result at
-/// once. `launcher`: as bench --launcher. Throws error if the machine cannot be sampled, if all
-/// launches failed, or if the folder was made on another machine.
+/// once. A launch whose output cannot be read, or that had another number of ranks or another
+/// placement than the launches of this call before, counts as failed. `launcher`: as bench
+/// --launcher. Throws error if the machine cannot be sampled, if all launches failed, or if the
+/// folder was made on another machine or with another placement.
 void measure_machine(const folder& to, const question& q, const std::string& launcher,
                      const progress_report& progress);
 

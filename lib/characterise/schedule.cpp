@@ -153,7 +153,8 @@ std::optional<need> need_of(std::int64_t size, const cell& c, bool own_algorithm
 struct curve {
   collective op{};
   int num_ranks = 0;
-  int failures = 0;                      // in a row, at the end
+  int failures = 0;  // in a row, at the end
+  std::string last_failure{};
   std::map<std::int64_t, cell> cells{};  // by the size that was asked for
   std::array<std::set<std::string>, num_groups> contenders{};
   std::set<std::string> wrong_arms{};  // gave a wrong result in any launch
@@ -197,6 +198,7 @@ std::array<std::set<std::string>, num_groups> contenders_in(
 void add(const question& q, curve& to, const launch_record& record) {
   if (!record.failure.empty()) {
     ++to.failures;
+    to.last_failure = record.failure;
     return;
   }
   to.failures = 0;
@@ -420,7 +422,7 @@ std::vector<std::string> left_out(const question& q, std::span<const launch_reco
     if (c.is_left_out())
       sentences.push_back(name + " on " + std::to_string(c.num_ranks) +
                           " ranks: " + (c.is_measured() ? "measured no further" : "left out") +
-                          ", as two launches in a row failed");
+                          ", as two launches in a row failed, the last: " + c.last_failure);
     else if (!c.is_measured())
       unmeasured[c.num_ranks] += (unmeasured[c.num_ranks].empty() ? "" : ", ") + name;
   }

@@ -3,13 +3,14 @@
 is refused."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
 from pages import check_page  # noqa: E402
-from program import PROGRAM, ProgramTest, main  # noqa: E402
+from program import MPIEXEC, PROGRAM, ProgramTest, main  # noqa: E402
 
 
 class Characterise(ProgramTest):
@@ -93,6 +94,22 @@ class Characterise(ProgramTest):
         environment["ranks_per_node"] = 1
         self.write(f"found/launches/{len(self.launches()) + 1:04}.json", json.dumps(launch))
         self.check_refused(*self.command(), status=1, says=("1 per node, an earlier launch 2; name another folder",))
+
+    def test_launches_that_go_wrong_count_as_failed(self):
+        budget = ("characterise", "-o", self.path("found"), "-n", 2, "--collectives", "barrier", "--budget", "20s",
+                  "--launcher")
+        for does, says in (("echo '{'; exit 0", "railpass bench: "),
+                           (f'shift 2; exec {MPIEXEC} -n 3 "$@"', "the launcher started 3 ranks instead of 2"),
+                           (f'{MPIEXEC} "$@" | sed \'s/"ranks_per_node": *2/"ranks_per_node": 1/\'; exit 0',
+                            "a launch of 2 ranks had 1 per node, an earlier launch 2")):
+            with self.subTest(does=does):
+                done = self.run_railpass(*budget, self.failing_launcher(2, does))
+                self.assertIn("barrier on 2 ranks: measured no further, as two launches in a row failed, the last: "
+                              + says, done.stdout)
+                self.assertEqual(len(self.launches()), 3)
+                self.assertTrue(os.path.exists(self.path("found/page.html")))
+                shutil.rmtree(self.path("found"))
+                os.remove(self.path("launches.log"))
 
     def test_a_job_script_instead(self):
         script = self.path("job.sh")

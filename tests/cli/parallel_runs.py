@@ -167,15 +167,6 @@ class Bench(ProgramTest):
         one = self.run_ranks(2, "bench", *cell)
         self.assertIn("Intervals hold for this launch", one.stdout)
 
-    def failing_launcher(self, launch, does):
-        """A launcher whose launch of that number does something else."""
-        log = self.path("launches.log")
-        own = self.write("launch", f'#!/bin/sh\ncase "$*" in *" bench "*) echo >>{log};; esac\n'
-                                   f'[ -f {log} ] && [ $(wc -l <{log}) -eq {launch} ] && {{ {does}; }}\n'
-                                   f'exec {MPIEXEC} "$@"\n')
-        os.chmod(own, 0o755)
-        return own
-
     def test_launches_that_have_ended_are_kept(self):
         saved = self.path("bench.json")
         command = ("bench", "--launches", 6, "-np", 2, "--bytes", 8, "--arms", "native,tuned", "--budget", "100ms",

@@ -300,8 +300,8 @@ TEST_CASE("Two failures with a success between them leave nothing out") {
   launches.resize(5);
   launches.push_back(launches.back());
   CHECK(left_out(q, launches) ==
-        std::vector<std::string>{
-            "broadcast on 4 ranks: measured no further, as two launches in a row failed"});
+        std::vector<std::string>{"broadcast on 4 ranks: measured no further, as two launches in a "
+                                 "row failed, the last: rank 1 was killed"});
 }
 
 TEST_CASE("An arm that gave a wrong result in any launch is no contender") {
@@ -349,10 +349,11 @@ TEST_CASE("A collective that fails is launched alone once, and then left out") {
     CHECK(!count.contains({collective::all_gather, ranks, 1024}));
     CHECK(count.at({collective::broadcast, ranks, 1024}) >= first_launches);
   }
-  CHECK(
-      left_out(three_collectives, launches) ==
-      std::vector<std::string>{"all_gather on 4 ranks: left out, as two launches in a row failed",
-                               "all_gather on 6 ranks: left out, as two launches in a row failed"});
+  CHECK(left_out(three_collectives, launches) ==
+        std::vector<std::string>{"all_gather on 4 ranks: left out, as two launches in a row "
+                                 "failed, the last: rank 1 was killed",
+                                 "all_gather on 6 ranks: left out, as two launches in a row "
+                                 "failed, the last: rank 1 was killed"});
 }
 
 TEST_CASE("Numbers of ranks on which no algorithm of railpass has a time are named") {

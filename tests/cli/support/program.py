@@ -40,6 +40,15 @@ class ProgramTest(unittest.TestCase):
         return subprocess.run(command, env=self.settings(environment), capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, timeout=timeout, check=False)
 
+    def failing_launcher(self, launch, does):
+        """A launcher whose launches from that number on do something else."""
+        log = self.path("launches.log")
+        own = self.write("launch", f'#!/bin/sh\ncase "$*" in *" bench "*) echo >>{log};; esac\n'
+                                   f'[ -f {log} ] && [ $(wc -l <{log}) -ge {launch} ] && {{ {does}; }}\n'
+                                   f'exec {MPIEXEC} "$@"\n')
+        os.chmod(own, 0o755)
+        return own
+
     def running(self, mark):
         """Processes that have the word in their environment."""
         found = []
