@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <set>
 
 namespace railpass::internal::characterise {
 namespace {
@@ -73,10 +74,13 @@ void write_rules(const folder& to, outcome& o) {
 }
 
 void write_plan(const folder& to, outcome& o) {
+  const std::string path = to.file("plan.json");
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
   o.plan = plan_of(o.benches);
   if (o.plan.empty()) return;
   const fingerprint& machine = o.benches.front().bench.machine_id;
-  o.plan_path = to.file("plan.json");
+  o.plan_path = path;
   files::write_text(o.plan_path,
                     files::to_json(knowledge::plan{.machine = knowledge::marks_for_plan(machine),
                                                    .written_at = files::utc_now(),
@@ -108,9 +112,13 @@ void fit(const folder& to, const std::vector<std::string>& files) {
 outcome write_outcome(const folder& to, const question& q) {
   outcome o;
   const std::vector<launch_record> launches = to.launches();
-  for (const launch_record& one : launches) o.measured_s += one.wall_s;
   o.launches = int(launches.size());
-  for (const int ranks : q.ranks) {
+  std::set<int> all_ranks;  // of the folder, of which this question may be a part
+  for (const launch_record& one : launches) {
+    o.measured_s += one.wall_s;
+    all_ranks.insert(one.request.num_ranks);
+  }
+  for (const int ranks : all_ranks) {
     const auto bench = bench_of(launches, ranks);
     if (!bench) continue;
     o.benches.push_back({to.file("bench_" + std::to_string(ranks) + ".json"), *bench});

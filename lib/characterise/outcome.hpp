@@ -31,7 +31,8 @@ struct outcome {
 };
 
 /// Writes bench_N.json for each number N of ranks, profile.json, plan.json and, for a library with
-/// rules, rules.LIBRARY, as export writes it. Throws error if no launch succeeded.
+/// rules, rules.LIBRARY, as export writes it. All of these are of all launches in the folder;
+/// `q` only says what was to be measured. Throws error if no launch succeeded.
 outcome write_outcome(const folder& to, const question& q);
 
 /// Sentences that tell users how to use the outcome.

@@ -90,10 +90,23 @@ class Characterise(ProgramTest):
                           for launch in failed], ["", "", ""])
         # Their time stays spent.
         self.assertIn(f"{len(self.launches())} launches in", done.stdout)
-        environment["notes"]["characterise/failure"] = ""
+        # The results are of all launches in the folder, whatever is asked for, and no plan stays that
+        # these launches do not show.
+        for file in self.launches():
+            os.remove(self.path("found/launches/" + file))
+        environment["notes"].update({"characterise/failure": "", "characterise/wall_s": "1000"})
+        environment.update(num_ranks=3, ranks_per_node=3)
+        natives = [row for row in launch["results"] if row["arm"] == "native"]
+        launch["results"] = natives + [dict(row, arm="binomial", ratio_to_native=0.5) for row in natives]
+        self.write("found/launches/0001.json", json.dumps(launch))
+        self.write("found/plan.json", "{}")
+        self.assertIn("gather on 2 ranks: not measured yet", self.run_railpass(*self.command()).stdout)
+        self.assertIn("Time against size on 3 ranks", self.read("page.html"))
+        self.assertEqual(json.loads(self.read("bench_3.json"))["environment"]["num_ranks"], 3)
+        self.assertFalse(os.path.exists(self.path("found/plan.json")))
         environment["ranks_per_node"] = 1
-        self.write(f"found/launches/{len(self.launches()) + 1:04}.json", json.dumps(launch))
-        self.check_refused(*self.command(), status=1, says=("1 per node, an earlier launch 2; name another folder",))
+        self.write("found/launches/0002.json", json.dumps(launch))
+        self.check_refused(*self.command(), status=1, says=("1 per node, an earlier launch 3; name another folder",))
 
     def test_launches_that_go_wrong_count_as_failed(self):
         budget = ("characterise", "-o", self.path("found"), "-n", 2, "--collectives", "barrier", "--budget", "20s",
