@@ -85,9 +85,8 @@ void show_last_lines(const way& w, const std::string& errors, std::ostream& comp
   complaints << text;
 }
 
-// Runs it and returns its standard output.
-std::string run_once(way& w, bool counts, const run_plan& plan) {
-  const tune::command_result result = tune::run_command(w.command, tune::watch_signals());
+tune::command_result run_once(way& w, bool counts, const run_plan& plan) {
+  tune::command_result result = tune::run_command(w.command, tune::watch_signals());
   if (!result.failure.empty()) {
     plan.progress.hide();
     // The last line is part of the failure.
@@ -101,38 +100,43 @@ std::string run_once(way& w, bool counts, const run_plan& plan) {
     plan.progress.hide();
     for (const std::string& line : ignored) plan.complaints << printable(line) << '\n';
   }
-  return result.output;
+  return result;
 }
 
 // Most programs print times. Blanks and signs before a number go with it.
 std::string without_numbers(const std::string& text) {
   std::string rest;
-  for (const char* c = text.c_str(); *c != '\0';) {
+  for (const char *c = text.c_str(), *const end = c + text.size(); c != end;) {
     if (!std::isdigit(static_cast<unsigned char>(*c))) {
       rest += *c++;
       continue;
     }
     rest.erase(rest.find_last_not_of(" +-") + 1);
     rest += '#';
-    char* end = nullptr;
-    std::strtod(c, &end);
-    c = end;
+    char* number_end = nullptr;
+    std::strtod(c, &number_end);
+    c = number_end;
   }
   return rest;
 }
 
 // Whether all runs have written the same.
 struct seen_output {
-  std::optional<std::string> first{};
+  std::optional<tune::command_result> first{};
   bool same = true, same_but_numbers = true;
 
-  void add(std::string says) {
+  void add(tune::command_result run) {
     if (!first) {
-      first = std::move(says);
+      first = std::move(run);
       return;
     }
-    same = same && says == *first;
-    same_but_numbers = same_but_numbers && without_numbers(says) == without_numbers(*first);
+    const bool is_same = run.output_hash == first->output_hash && run.output == first->output;
+    // Nobody knows which part of a cut output differs.
+    const bool is_cut = run.output_is_cut || first->output_is_cut;
+    same = same && is_same;
+    same_but_numbers =
+        same_but_numbers &&
+        (is_same || (!is_cut && without_numbers(run.output) == without_numbers(first->output)));
   }
 };
 

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/launch/ranks.hpp"
 
+#include "railpass/base/units.hpp"
+
 #include <algorithm>
 #include <sstream>
 
 namespace railpass::internal::launch {
+
+namespace {
+
+// Results of long lists of collectives, sizes and arms take tens of MiB.
+constexpr std::size_t most_output_bytes = std::size_t{256} << 20;
+
+}  // namespace
 
 std::string reason_in(const tune::command_result& done, const std::string& verb) {
   std::string of_broken_rank;
@@ -32,9 +41,14 @@ tune::command_result run_ranks(const starter& by, int ranks, std::vector<std::st
   tune::command_result done =
       tune::run_command({.line = quoted(command_of(by, ranks, options, program)),
                          .environment = {},
-                         .limit_s = limit_s},
+                         .limit_s = limit_s,
+                         .kept_bytes = most_output_bytes},
                         tune::watch_signals());
-  if (!done.failure.empty()) done.failure = reason_in(done, program.at(1));
+  if (!done.failure.empty())
+    done.failure = reason_in(done, program.at(1));
+  else if (done.output_is_cut)
+    done.failure = "railpass " + program.at(1) + " wrote more than " +
+                   format_bytes(std::int64_t(most_output_bytes)) + " of results";
   return done;
 }
 

@@ -3,6 +3,7 @@
 
 #include "lib/base/descriptor.hpp"
 #include "railpass/base/clock.hpp"
+#include "railpass/base/hash.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,25 +30,32 @@ namespace {
 
 constexpr double grace_s = 2;     // between asking processes to end and ending them
 constexpr double give_up_s = 10;  // a process in the kernel's hands may not even be killed
-constexpr std::size_t kept_bytes = std::size_t{4} << 20;  // kept of the start and of the end
 
 [[noreturn]] void fail(const std::string& what) { throw error(what + ": " + std::strerror(errno)); }
 
 // The first and the last part of a text that may be endless.
 class bounded_text {
  public:
+  explicit bounded_text(std::size_t most) : half_(most / 2) {}
   void append(const char* data, std::size_t size) {
-    const std::size_t to_head = std::min(size, kept_bytes - head_.size());
+    hash_ = fnv1a({data, size}, hash_);
+    const std::size_t to_head = std::min(size, half_ - head_.size());
     head_.append(data, to_head);
     tail_.append(data + to_head, size - to_head);
-    if (tail_.size() > 2 * kept_bytes) tail_.erase(0, tail_.size() - kept_bytes);
+    is_cut_ = is_cut_ || tail_.size() > half_;
+    if (tail_.size() > 2 * half_) tail_.erase(0, tail_.size() - half_);
   }
   std::string text() const {
-    return head_ + (tail_.size() > kept_bytes ? tail_.substr(tail_.size() - kept_bytes) : tail_);
+    return head_ + (tail_.size() > half_ ? tail_.substr(tail_.size() - half_) : tail_);
   }
+  bool is_cut() const { return is_cut_; }
+  std::uint64_t hash() const { return hash_; }
 
  private:
+  std::size_t half_;
   std::string head_, tail_;
+  bool is_cut_ = false;
+  std::uint64_t hash_ = fnv1a("");
 };
 
 struct pipe_ends {
@@ -63,7 +71,9 @@ struct pipe_ends {
 // The output of a pipe, as far as it is kept.
 class output_pipe : public pipe_ends {
  public:
-  output_pipe() { ::fcntl(reader.get(), F_SETFL, O_NONBLOCK); }
+  explicit output_pipe(std::size_t most) : text_(most) {
+    ::fcntl(reader.get(), F_SETFL, O_NONBLOCK);
+  }
   void read() {
     std::array<char, 1 << 16> part;
     // Reads a bounded amount, because the caller must look at the clock, too.
@@ -74,7 +84,7 @@ class output_pipe : public pipe_ends {
       if (n == 0) reader.close();  // after the last byte
     }
   }
-  std::string text() const { return text_.text(); }
+  const bounded_text& text() const { return text_; }
 
  private:
   bounded_text text_;
@@ -248,7 +258,7 @@ const volatile std::sig_atomic_t* watch_signals() {
 }
 
 command_result run_command(const command_request& request, const volatile std::sig_atomic_t* stop) {
-  output_pipe output, errors;
+  output_pipe output(request.kept_bytes), errors(request.kept_bytes);
   pipe_ends alive, reports;  // nothing is ever written to `alive`
   const program what(request);
   const double begin_s = steady_clock_s();
@@ -309,8 +319,10 @@ command_result run_command(const command_request& request, const volatile std::s
   }
   command_result result;
   result.wall_s = report.wall_s;
-  result.output = output.text();
-  result.errors = errors.text();
+  result.output = output.text().text();
+  result.output_is_cut = output.text().is_cut();
+  result.output_hash = output.text().hash();
+  result.errors = errors.text().text();
   result.peak_memory_bytes = report.peak_memory_bytes;
 
   // A shell returns 128 or more if a signal ended its program.

@@ -6,6 +6,7 @@
 #include "railpass/base/error.hpp"
 
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -18,12 +19,15 @@ struct command_request {
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to this process' own
   double limit_s = 200;
   std::string folder = {};  ///< removed if this process is killed while the command runs
+  std::size_t kept_bytes = std::size_t{8} << 20;  ///< of standard output, and of standard error
 };
 
 struct command_result {
   std::string failure;  ///< a sentence: timed out, ended by a signal or with a status that is not 0
-  std::string output;   ///< standard output; of more than 8 MiB the first and the last half
+  std::string output;   ///< standard output; the first and the last half of what is kept
   std::string errors;   ///< standard error, likewise
+  bool output_is_cut = false;     ///< there was more output than is kept
+  std::uint64_t output_hash = 0;  ///< fnv1a of all output, kept or not
   double wall_s = 0;
   std::int64_t peak_memory_bytes = 0;  ///< resident, of the largest process it waited for
 };

@@ -65,7 +65,11 @@ class Compare(ProgramTest):
     def test_other_output_is_told(self):
         for writes, says in {("echo a", "echo b"): "standard output of the runs differs",
                              ("echo took 1.5e-3 s", "echo took -2 s"):
-                             "had the same standard output except for numbers"}.items():
+                             "had the same standard output except for numbers",
+                             ("printf 'a\\0b'", "printf 'a\\0c'"): "standard output of the runs differs",
+                             # More than is kept differs in the middle.
+                             tuple("yes | head -c 5000000; echo " + word + "; yes | head -c 5000000"
+                                   for word in ("a", "b")): "standard output of the runs differs"}.items():
             _, script = self.script(*writes)
             done = self.run_railpass("compare", "--repetitions", 1, "--", *script)
             self.assertIn(says, done.stdout)
