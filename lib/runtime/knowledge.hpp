@@ -2,9 +2,10 @@
 //
 // Knowledge of earlier runs is read, and knowledge of this run is written, through the store
 // (lib/store). Only rank 0 of MPI_COMM_WORLD does this. File systems may block: ranks wait for
-// them for at most `patience_s`.
+// them for at most `patience_s`, and longer only for quarantine.
 #pragma once
 
+#include "lib/store/quarantine.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/knowledge/experience.hpp"
 #include "railpass/knowledge/quarantine.hpp"
@@ -17,6 +18,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -41,11 +43,20 @@ std::vector<knowledge::experience> read_knowledge(const std::string& setting,
                                                   const fingerprint& here,
                                                   std::vector<std::string>& problems);
 
-/// The algorithms in quarantine for this MPI library; empty if `setting` is "off". Appends a
-/// sentence to `problems` for each problem. Local; throws std::bad_alloc.
-std::vector<knowledge::quarantined> read_quarantine(const std::string& setting,
-                                                    const std::string& mpi_library,
-                                                    std::vector<std::string>& problems);
+/// Reads the algorithms in quarantine, once.
+class quarantine_reader {
+ public:
+  /// The algorithms for this MPI library; empty if `setting` is "off". The first call waits for at
+  /// most 2 s; nothing is returned as long as reading goes on. Appends a sentence to `problems` for
+  /// each problem. Local; throws std::bad_alloc.
+  std::optional<std::vector<knowledge::quarantined>> read(const std::string& setting,
+                                                          const std::string& mpi_library,
+                                                          std::vector<std::string>& problems);
+  bool is_reading() const { return found_.valid(); }
+
+ private:
+  std::future<store::quarantine_contents> found_;
+};
 /// Adds a record to the user's store, or withdraws it. Waits for the file system within the
 /// patience. Returns a sentence about a problem, or nothing. Local; throws std::bad_alloc.
 std::string keep_quarantine(const std::string& setting, const knowledge::quarantined& q,

@@ -595,23 +595,32 @@ void process::quarantine(knowledge::quarantined q, bool withdraws) {
 
 void process::know_quarantine() {
   if (!values_.enable) return;
-  std::call_once(knows_quarantine_, [this] {
-    const own_float_environment own;
-    try {
-      judge_killed_runs(values_.knowledge, [this](const std::string& said) { record(said, true); });
-      std::vector<std::string> problems;
-      const auto mpi_library = files::this_machine(1, mpi_library_).mpi_library;
-      for (const knowledge::quarantined& q :
-           read_quarantine(values_.knowledge, mpi_library, problems))
-        exclude({.what = find_algorithm(*find_collective(q.collective), q.algorithm)});
-      for (const std::string& problem : problems) warn(problem);
-    } catch (const std::bad_alloc&) {  // this run may meet the faults again
+  const own_float_environment own;
+  try {
+    std::vector<std::string> problems;
+    {
+      const std::lock_guard lock(quarantine_mutex_);
+      if (knows_quarantine_) return;
+      if (!quarantine_.is_reading())
+        judge_killed_runs(values_.knowledge,
+                          [this](const std::string& said) { record(said, true); });
+      if (const auto found = quarantine_.read(
+              values_.knowledge, files::this_machine(1, mpi_library_).mpi_library, problems)) {
+        for (const knowledge::quarantined& q : *found)
+          exclude({.what = find_algorithm(*find_collective(q.collective), q.algorithm)});
+        knows_quarantine_ = true;
+      }
     }
-  });
+    for (const std::string& problem : problems) warn(problem);
+  } catch (const std::bad_alloc&) {  // this run may meet the faults again
+  }
 }
 
 void process::share_exclusions(bool all_have_the_same) {
-  std::call_once(knows_quarantine_, [] {});  // rank 0 has read it
+  {
+    const std::lock_guard lock(quarantine_mutex_);
+    if (!quarantine_.is_reading()) knows_quarantine_ = true;  // rank 0 has read it, or still reads
+  }
   if (!all_have_the_same) unite(exclusions_, least_over(MPI_COMM_WORLD));
   shares_exclusions_ = true;
 }

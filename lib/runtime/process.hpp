@@ -121,8 +121,9 @@ class process {
   select::exclusions exclusions();
   /// Adds to them. Local.
   void exclude(const select::exclusion& e);
-  /// Adds what earlier runs have put into quarantine. The first call reads the files. On rank 0 of
-  /// MPI_COMM_WORLD and of each communicator that is tuned. Local.
+  /// Adds what earlier runs have put into quarantine. The first call waits for the files for some
+  /// seconds; a later call adds what they hold if they took longer. On rank 0 of MPI_COMM_WORLD and
+  /// of each communicator that is tuned. Local.
   void know_quarantine();
   /// Records the known faults that calls of the MPI library's own collective may meet, once each.
   void say_known_faults(collective op, const select::excludable_call& c);
@@ -253,7 +254,9 @@ class process {
   std::map<std::tuple<std::string, int, std::string>, std::unique_ptr<profile>> profiles_;
   std::set<std::string> recorded_;
   select::exclusions exclusions_;
-  std::once_flag knows_quarantine_;
+  std::mutex quarantine_mutex_;
+  quarantine_reader quarantine_;
+  bool knows_quarantine_ = false;
   std::optional<std::vector<knowledge::advisory>> known_faults_;  // read when first asked for
   std::set<std::string> sets_;                                    // names of function sets
   trace_file trace_;

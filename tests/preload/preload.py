@@ -725,6 +725,28 @@ class Preloaded(unittest.TestCase):
             self.assertEqual(len(self.files_of(store)), runs)
         self.assertIn("earlier runs", self.reasons(dump)[0])
 
+    def test_the_quarantine_counts_where_its_folder_is_slow(self):
+        slow = self.program("slow_disk.c", "-shared", "-fPIC")
+        settings = {"RAILPASS_POLICY": "round_robin", "RAILPASS_COLLECTIVES": "all_reduce"}
+
+        def arms(store, preload):
+            said, dump = self.remember(store, "300", preload=preload, **settings)
+            self.assertNotIn("in quarantine are not avoided", said)
+            arms = {arm["arm"].split("+")[0] for c in dump["contexts"] for arm in c["arms"] if arm["calls"] > 0}
+            return arms, dump["machine_id"]["mpi_library"]
+
+        before, library = arms(self.path("no quarantine"), (PRELOAD,))
+        self.assertIn("ring", before)
+        store = self.path("quarantine of a slow disk")
+        record = {"format": "railpass quarantine", "version": 1, "mpi_library": library,
+                  "railpass_version": "0.2.0", "found_at": "2026-01-31T12:00:00Z",
+                  "collective": "all_reduce", "algorithm": "ring", "variant": "ring", "num_ranks": 4,
+                  "ranks_per_node": 2, "bytes": 4096, "elements": "MPI_INT", "difference": "1 wrong byte"}
+        os.makedirs(os.path.join(store, "quarantine"))
+        Path(store, "quarantine", "ring.json").write_text(json.dumps(record), encoding="utf-8")
+        after, _ = arms(store, (PRELOAD, slow))
+        self.assertEqual(after, before - {"ring"})
+
     def test_two_runs_at_once_and_one_that_is_killed(self):
         store, program = self.path("store of many"), self.program("remembered.c")
         self.remember(store, "300")
