@@ -56,8 +56,9 @@ class Lab:
 
     def run(self, ranks, command, settings, preloaded=(), may_fail=False):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
-        environment |= {"RAILPASS_KNOWLEDGE": "off", "RAILPASS_CONF": "", "RAILPASS_LOG": "stderr",
-                        "RAILPASS_ALL_RANKS": "on", "RAILPASS_FIRST_CALL": "on", **settings}
+        environment |= {"RAILPASS_KNOWLEDGE": "off", "RAILPASS_CONF": "", "RAILPASS_SITE": "",
+                        "RAILPASS_LOG": "stderr", "RAILPASS_ALL_RANKS": "on",
+                        "RAILPASS_FIRST_CALL": "on", **settings}
         # Only for the ranks: launchers of some MPI libraries are programs of other libraries.
         ranks_only = ["env", "LD_PRELOAD=" + " ".join(preloaded)]
         done = subprocess.run(["timeout", str(LONGEST_S), *shlex.split(self.options.mpiexec), "-n",

@@ -32,8 +32,9 @@ OF_LARGE_MACHINES = ["--cfg=smpi/bcast:binomial_tree", "--cfg=smpi/allreduce:rdb
                      "--cfg=smpi/reduce:binomial"]
 # Each rank is a copy of the program with thread-local variables in glibc's static block.
 # All ranks are one process: there is no memory that only some of them share.
-ENVIRONMENT = {"RAILPASS_LOG": "", "RAILPASS_KNOWLEDGE": "off", "RAILPASS_SHARED_MEMORY": "0",
-               "RAILPASS_HANG_REPORT": "0",  # no thread: SMPI's clock is for ranks alone
+# No threads: SMPI's clock is for ranks alone.
+ENVIRONMENT = {"RAILPASS_LOG": "", "RAILPASS_KNOWLEDGE": "off", "RAILPASS_SITE": "",
+               "RAILPASS_SHARED_MEMORY": "0", "RAILPASS_HANG_REPORT": "0",
                "GLIBC_TUNABLES": f"glibc.rtld.optional_static_tls={1 << 20}"}
 LARGEST_RATIO = 12
 BENCH_BYTES = [1 << 8, 1 << 12, 1 << 15, 1 << 17, 1 << 19]

@@ -94,6 +94,17 @@ std::string problem_of_writing(double seconds, const std::string& failed, Work w
   return problem->empty() ? "" : failed + *problem;
 }
 
+// Without a folder of the user, the site's counts all the same.
+store::locations locations_of_quarantine(const std::string& setting, const std::string& failed,
+                                         std::vector<std::string>& problems) {
+  try {
+    return store::locations_of(setting);
+  } catch (const error& problem) {
+    problems.push_back(failed + problem.what());
+    return store::locations_of("off");
+  }
+}
+
 // Drivers of networks, GPUs and copies between processes.
 std::string drivers_here() {
   std::string text;
@@ -161,15 +172,15 @@ std::optional<std::vector<knowledge::quarantined>> quarantine_reader::read(
     const std::string& setting, const std::string& mpi_library,
     std::vector<std::string>& problems) {
   std::vector<knowledge::quarantined> records;
-  if (setting == "off") return records;
   const std::string failed = "algorithms in quarantine are not avoided: ";
   const bool is_first = !found_.valid();
   try {
-    if (is_first)
+    if (is_first) {
+      const store::locations from = locations_of_quarantine(setting, failed, problems);
+      if (from.own.empty() && from.site.empty()) return records;
       found_ = start_work<store::quarantine_contents>(
-          [from = store::locations_of(setting), mpi_library] {
-            return store::quarantine(from, mpi_library);
-          });
+          [from, mpi_library] { return store::quarantine(from, mpi_library); });
+    }
     if (!ends_in(is_first ? long_patience_s : 0, found_)) {
       if (is_first)
         problems.push_back(failed +

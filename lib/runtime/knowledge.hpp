@@ -46,9 +46,9 @@ std::vector<knowledge::experience> read_knowledge(const std::string& setting,
 /// Reads the algorithms in quarantine, once.
 class quarantine_reader {
  public:
-  /// The algorithms for this MPI library; empty if `setting` is "off". The first call waits for at
-  /// most 2 s; nothing is returned as long as reading goes on. Appends a sentence to `problems` for
-  /// each problem. Local; throws std::bad_alloc.
+  /// The algorithms for this MPI library; the site's alone if `setting` is "off". The first call
+  /// waits for at most 2 s; nothing is returned as long as reading goes on. Appends a sentence to
+  /// `problems` for each problem. Local; throws std::bad_alloc.
   std::optional<std::vector<knowledge::quarantined>> read(const std::string& setting,
                                                           const std::string& mpi_library,
                                                           std::vector<std::string>& problems);

@@ -55,7 +55,7 @@ void add_site_file(settings_in_force& result) {
 }  // namespace
 
 settings_in_force read_settings(const char* const* environment) {
-  constexpr std::string_view names_file = "RAILPASS_CONF=";
+  constexpr std::string_view names_file = "RAILPASS_CONF=", names_store = "RAILPASS_SITE=";
   std::vector<const char*> variables;
   bool is_named = false;
   std::string site_file = RAILPASS_SITE_FILE;
@@ -63,7 +63,7 @@ settings_in_force read_settings(const char* const* environment) {
     if (const std::string_view entry = *environment; entry.starts_with(names_file)) {
       site_file = entry.substr(names_file.size());
       is_named = true;
-    } else {
+    } else if (!entry.starts_with(names_store)) {
       variables.push_back(*environment);
     }
   }

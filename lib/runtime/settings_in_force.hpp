@@ -20,7 +20,8 @@ struct settings_in_force {
 };
 
 /// `environment` as for read_environment. RAILPASS_CONF names another file than the installation's;
-/// empty: none. The file has lines `name = value`, and others that are empty or begin with #.
+/// empty: none. RAILPASS_SITE is no setting: see store::locations_of. The file has lines `name =
+/// value`, and others that are empty or begin with #.
 settings_in_force read_settings(const char* const* environment);
 
 /// The environment variable of a setting.

@@ -8,7 +8,10 @@ namespace railpass::internal::store {
 
 namespace {
 
-constexpr const char* of_the_site = "/var/lib/railpass";
+std::filesystem::path of_the_site() {
+  const char* const other = std::getenv("RAILPASS_SITE");
+  return other ? other : "/var/lib/railpass";
+}
 
 std::filesystem::path state_folder() {
   // The XDG base directory specification: a relative path is to be ignored.
@@ -24,11 +27,12 @@ std::filesystem::path state_folder() {
 }  // namespace
 
 locations locations_of(std::string_view value) {
-  locations result;
+  locations result{.own = {}, .others = {}, .site = of_the_site()};
+  if (value == "off") return result;
   if (value == "on") {
     result.own = state_folder() / "railpass";
     std::error_code ignored;
-    if (std::filesystem::is_directory(of_the_site, ignored)) result.others = {of_the_site};
+    if (std::filesystem::is_directory(result.site, ignored)) result.others = {result.site};
     return result;
   }
   for (std::size_t begin = 0; begin <= value.size();) {

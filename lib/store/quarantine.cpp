@@ -51,8 +51,12 @@ void read_from(const fs::path& location, bool is_of_site, const std::string& mpi
 
 quarantine_contents quarantine(const locations& from, const std::string& mpi_library) {
   quarantine_contents found;
-  read_from(from.own, false, mpi_library, found);
-  for (const fs::path& other : from.others) read_from(other, true, mpi_library, found);
+  std::vector<fs::path> all = {from.own};
+  all.insert(all.end(), from.others.begin(), from.others.end());
+  if (std::ranges::find(all, from.site) == all.end()) all.push_back(from.site);
+  std::erase(all, "");
+  for (const fs::path& location : all)
+    read_from(location, location == from.site, mpi_library, found);
   return found;
 }
 

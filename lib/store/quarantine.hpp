@@ -18,7 +18,7 @@ namespace railpass::internal::store {
 struct quarantine_file {
   knowledge::quarantined record{};
   std::filesystem::path path{};
-  bool counts = true;  ///< only files of a site quarantine the MPI library's own collectives
+  bool counts = true;  ///< only files of the site quarantine the MPI library's own collectives
 };
 
 struct quarantine_contents {

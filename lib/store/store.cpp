@@ -470,6 +470,7 @@ known read(const locations& from, const fingerprint& here, std::size_t most_cont
   std::map<std::string, experience> best;
   std::vector<fs::path> all = {from.own};
   all.insert(all.end(), from.others.begin(), from.others.end());
+  std::erase(all, "");
   const auto samples_of = [](const experience& e) {
     std::int64_t samples = 0;
     for (const knowledge::arm_experience& a : e.arms) samples += a.times.samples;

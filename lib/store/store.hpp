@@ -23,15 +23,18 @@
 
 namespace railpass::internal::store {
 
-/// The user's folder, which is written to, and folders that are only read.
+/// The user's folder, which is written to, and folders that are only read. Of the site's folder,
+/// the quarantine always counts, and the knowledge if it is one of the others. Empty: none.
 struct locations {
   std::filesystem::path own;
   std::vector<std::filesystem::path> others;
+  std::filesystem::path site{};
 };
 
 /// Parses the value of the setting. "on": $XDG_STATE_HOME/railpass or ~/.local/state/railpass, and
-/// the site's /var/lib/railpass if it exists. Otherwise one or more paths separated by ':'; the
-/// first path is the user's own. Throws error without a home folder.
+/// the site's folder if it exists. "off": neither. Otherwise one or more paths separated by ':';
+/// the first path is the user's own. The site's folder is /var/lib/railpass, unless RAILPASS_SITE
+/// names another (empty: none). Throws error without a home folder.
 locations locations_of(std::string_view value);
 
 /// Adds the results of a run as one file; beyond 1 MiB, only the most useful part. Throws error

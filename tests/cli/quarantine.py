@@ -26,7 +26,7 @@ class Quarantine(ProgramTest):
 
     def listed(self, *stores):
         found = self.json_of("quarantine", "list",
-                             environment={"RAILPASS_KNOWLEDGE": ":".join(stores)})
+                             environment={"RAILPASS_KNOWLEDGE": ":".join(stores), "RAILPASS_SITE": self.site})
         return [(q["collective"] + ":" + q["algorithm"], q["counts"])
                 for q in found["quarantined"]]
 
@@ -49,9 +49,11 @@ class Quarantine(ProgramTest):
     def test_only_a_site_quarantines_native(self):
         self.add(self.own, algorithm="native", variant="native")
         self.assertEqual(self.listed(self.own), [("all_reduce:native", False)])
-        self.add(self.site, algorithm="native", variant="native")
-        self.assertEqual(self.listed(self.own, self.site),
-                         [("all_reduce:native", False), ("all_reduce:native", True)])
+        other = self.path("other")
+        for store in (other, self.site):
+            self.add(store, algorithm="native", variant="native")
+        self.assertEqual([counts for _, counts in self.listed(self.own, other)], [False, False, True])
+        self.assertEqual([counts for _, counts in self.listed(self.own, self.site)], [False, True])
 
     def test_files_that_are_wrong_are_said_and_left(self):
         self.add(self.own)
@@ -76,6 +78,14 @@ class Quarantine(ProgramTest):
         self.add(self.own, collective="all_gather", mpi_library=library)
         _, found = arms()
         self.assertEqual(found, {"native", "tuned"})
+        settings["RAILPASS_KNOWLEDGE"] = "off"
+        _, found = arms()
+        self.assertIn("ring", found)
+        self.add(self.site, collective="all_gather", mpi_library=library)
+        settings["RAILPASS_SITE"] = self.site
+        for settings["RAILPASS_KNOWLEDGE"] in "off", self.path("empty"):
+            _, found = arms()
+            self.assertEqual(found, {"native", "tuned"})
 
     @unittest.skipUnless("TEST_CHECKS" in os.environ, "needs the program of mpi.checks")
     def test_the_next_run_avoids_what_a_run_has_found(self):

@@ -96,7 +96,7 @@ class Run(ProgramTest):
                 ("mpiexec.intel", "libmpi.so.12", "intelmpi",
                  "-genv LD_PRELOAD {} -genv RAILPASS_ALL_RANKS on"),
                 ("mpiexec.open", "libmpi.so.40", "openmpi", 
-                 "-x LD_PRELOAD={} -x RAILPASS_ALL_RANKS=on -x RAILPASS -x RAILPASS_KNOWLEDGE -x RAILPASS_CONF -x RAILPASS_SEED"),
+                 "-x LD_PRELOAD={} -x RAILPASS_ALL_RANKS=on -x RAILPASS -x RAILPASS_KNOWLEDGE -x RAILPASS_CONF -x RAILPASS_SITE -x RAILPASS_SEED"),
                 ("srun", "libmpich.so.12", "mpich", 
                  "--export=ALL,LD_PRELOAD={},RAILPASS_ALL_RANKS=on"),
                 ("srun", "libmpi.so.40", "openmpi", 

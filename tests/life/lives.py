@@ -141,7 +141,7 @@ class Outcome:
     def run(self, launch, options):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
         # What a seed finds depends on nothing else.
-        environment.update(RAILPASS_KNOWLEDGE="off", RAILPASS_CONF="")
+        environment.update(RAILPASS_KNOWLEDGE="off", RAILPASS_CONF="", RAILPASS_SITE="")
         environment.update(LIFE_ENDING=launch.ending, LIFE_THREADS=launch.threads)
         if launch.hosts:
             environment["TEST_HOSTS"] = launch.hosts

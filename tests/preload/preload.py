@@ -84,7 +84,7 @@ class Preloaded(unittest.TestCase):
     def run_ranks(self, *command, preload=(), mpiexec=MPIEXEC, ranks=RANKS, **settings):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
         environment["RAILPASS_KNOWLEDGE"] = "off"  # each run is the first one
-        environment["RAILPASS_CONF"] = ""  # the site does not decide what is tested
+        environment["RAILPASS_CONF"] = environment["RAILPASS_SITE"] = ""  # the site does not decide what is tested
         # MPI_Finalize waits 50 ms for what ranks still have to say. On a busy machine that may be
         # too short, and UCX warns on standard output of the message that nobody received.
         environment["UCX_LOG_LEVEL"] = "error"
@@ -752,7 +752,7 @@ class Preloaded(unittest.TestCase):
         self.remember(store, "300")
         kept = [p.read_bytes() for p in self.files_of(store)]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
-        environment.update(RAILPASS_KNOWLEDGE=store, RAILPASS_CONF="", LD_PRELOAD=":".join(
+        environment.update(RAILPASS_KNOWLEDGE=store, RAILPASS_CONF="", RAILPASS_SITE="", LD_PRELOAD=":".join(
             filter(None, (PRELOAD, os.environ.get("LD_PRELOAD")))))
 
         def begin(*arguments):

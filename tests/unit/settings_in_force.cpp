@@ -63,6 +63,7 @@ TEST_CASE("a value that the environment has wrong is the site's") {
 
 TEST_CASE("RAILPASS_CONF names another file, which must be there, or none") {
   CHECK(read("seed = 5\n", {"RAILPASS_CONF="}).values.seed == settings{}.seed);
+  CHECK(read("", {"RAILPASS_SITE=/store"}).problems.empty());
   const std::string other = site_file + ".other", names_other = "RAILPASS_CONF=" + other;
   const settings_in_force missing = read("seed = 5\n", {names_other.c_str()});
   REQUIRE(missing.problems.size() == 1);

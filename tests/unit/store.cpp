@@ -220,10 +220,21 @@ TEST_CASE("places") {
   const auto of = store::locations_of("/a:/b c:/d");
   CHECK(of.own == "/a");
   CHECK(of.others == std::vector<fs::path>{"/b c", "/d"});
+  CHECK(of.site == "/var/lib/railpass");
   CHECK_THROWS_WITH(store::locations_of("/a::/b"),
                     ContainsSubstring("RAILPASS_KNOWLEDGE '/a::/b'"));
   CHECK_THROWS_AS(store::locations_of(""), error);
+  CHECK(store::locations_of("off").own.empty());
+  CHECK(store::locations_of("off").others.empty());
+  CHECK(store::locations_of("off").site == "/var/lib/railpass");
+  const scratch_directory site;
+  ::setenv("RAILPASS_SITE", site.path().c_str(), 1);
   ::setenv("XDG_STATE_HOME", "/state", 1);
+  CHECK(store::locations_of("on").others == std::vector<fs::path>{site.path()});
+  CHECK(store::locations_of("on").site == site.path());
+  ::setenv("RAILPASS_SITE", "", 1);
+  CHECK(store::locations_of("on").others.empty());
+  CHECK(store::locations_of("off").site.empty());
   CHECK(store::locations_of("on").own == "/state/railpass");
   ::setenv("XDG_STATE_HOME", "not/absolute", 1);
   ::setenv("HOME", "/home/somebody", 1);

@@ -93,6 +93,8 @@ std::string manual_page(const CLI::App& app) {
     add_item(page, read_settings(nullptr).site_file,
              "settings of the site, a line name = value each; the environment takes precedence; "
              "RAILPASS_CONF names another file, or no file if empty");
+    add_item(page, "/var/lib/railpass",
+             "store of the site; RAILPASS_SITE names another store, or no store if empty");
   } else {
     page << ".SH SEE ALSO\n.BR railpass (1)\n";
   }

@@ -33,7 +33,7 @@ class ProgramTest(unittest.TestCase):
         settings = {k: v for k, v in os.environ.items()
                     if not k.startswith("RAILPASS_") and k not in batch_system}
         settings["RAILPASS_KNOWLEDGE"] = "off"  # the user's own is not to be touched
-        settings["RAILPASS_CONF"] = ""  # nor does the site decide what is tested
+        settings["RAILPASS_CONF"] = settings["RAILPASS_SITE"] = ""  # nor does the site decide what is tested
         return settings | (environment or {})
 
     def start(self, command, environment=None, timeout=300):
