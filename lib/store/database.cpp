@@ -42,7 +42,7 @@ std::string key_of(const knowledge::problem& p) {
          std::to_string(p.bytes);
 }
 
-std::string database_of(const database_contents& c) {
+std::string database_of(const database_contents& c, const std::stop_token& stop) {
   const std::string name = "a database of knowledge";
   const auto owner = new_database(name);
   sqlite3* const file = owner.get();
@@ -58,6 +58,7 @@ std::string database_of(const database_contents& c) {
     head.bind(1, std::string("earlier")).bind_bytes(2, sealed(packed(c.earlier_ids))).run();
     std::int64_t number = 0;
     for (const database_contents::context& each : c.contexts) {
+      if (stop.stop_requested()) break;
       statement context(file, "INSERT INTO context VALUES (?, ?, ?, ?)", name);
       context.bind(1, ++number)
           .bind(2, number_of(each.known.of))
@@ -69,8 +70,10 @@ std::string database_of(const database_contents& c) {
     }
     statement run(file, "INSERT INTO run VALUES (?, ?)", name);
     number = 0;
-    for (const knowledge::stored_run& r : c.runs)
+    for (const knowledge::stored_run& r : c.runs) {
+      if (stop.stop_requested()) break;
       run.bind(1, ++number).bind_bytes(2, sealed(packed(r))).run();
+    }
   }
   statement(file, "COMMIT", name).run();
   sqlite3_int64 size = 0;
@@ -80,7 +83,8 @@ std::string database_of(const database_contents& c) {
   return {reinterpret_cast<const char*>(bytes), std::size_t(size)};
 }
 
-database_contents contents_of_database(std::string_view bytes, const std::string& name) {
+database_contents contents_of_database(std::string_view bytes, const std::string& name,
+                                       const std::stop_token& stop) {
   std::string copy(bytes);
   const auto owner = untrusted_bytes(copy, name, schema);
   sqlite3* const file = owner.get();
@@ -90,7 +94,7 @@ database_contents contents_of_database(std::string_view bytes, const std::string
                       .earlier_ids = unpacked_ids(head_record(file, "earlier", name), name)};
   statement context(file, "SELECT place, problem, known, earlier FROM context ORDER BY place",
                     name);
-  while (context.next()) {
+  while (!stop.stop_requested() && context.next()) {
     database_contents::context& each = c.contexts.emplace_back();
     each.known = experience_in(context, 2, name);
     if (context.integer(0) != std::int64_t(c.contexts.size()) ||
@@ -101,12 +105,12 @@ database_contents contents_of_database(std::string_view bytes, const std::string
     if (!(each.earlier->of == each.known.of)) fail_as_damaged(name);
   }
   statement run(file, "SELECT place, record FROM run ORDER BY place", name);
-  while (run.next()) {
+  while (!stop.stop_requested() && run.next()) {
     c.runs.push_back(unpacked_run(unsealed(run.bytes(1), name), name));
     if (run.integer(0) != std::int64_t(c.runs.size())) fail_as_damaged(name);
   }
-  if (std::int64_t(c.contexts.size()) != head.num_contexts ||
-      std::int64_t(c.runs.size()) != head.num_runs)
+  if (!stop.stop_requested() && (std::int64_t(c.contexts.size()) != head.num_contexts ||
+                                 std::int64_t(c.runs.size()) != head.num_runs))
     fail_as_damaged(name);
   return c;
 }

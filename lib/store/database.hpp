@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,12 @@ struct database_contents {
   std::vector<knowledge::stored_run> runs{};  ///< one by one, the oldest first
 };
 
-/// The file's bytes.
-std::string database_of(const database_contents& c);
-/// Checks everything. Throws newer_error, or error if anything that is used has changed.
-database_contents contents_of_database(std::string_view bytes, const std::string& name);
+/// The file's bytes. After a stop request, rows may be missing.
+std::string database_of(const database_contents& c, const std::stop_token& stop = {});
+/// Checks everything. Throws newer_error, or error if anything that is used has changed. After a
+/// stop request, rows may be missing.
+database_contents contents_of_database(std::string_view bytes, const std::string& name,
+                                       const std::stop_token& stop = {});
 
 /// A file that is read where it is, as far as needed. Everything throws newer_error, or error.
 class database {

@@ -237,7 +237,7 @@ everything all_of(const fs::path& folder, const listing& files, std::vector<std:
       return all;
     }
     try {
-      all.stored = contents_of_database(bytes, path);
+      all.stored = contents_of_database(bytes, path, stop);
     } catch (const newer_error& why) {
       all.is_newer = true;
       problems.emplace_back(why.what());
@@ -399,8 +399,8 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
   const database_contents result = brought_together(std::move(all), keep, report.dropped);
   report.contexts += result.contexts.size();
   report.files += done.size();
-  const std::string after = database_of(result);
-  if (done.empty() && !stored_generation) return;
+  const std::string after = database_of(result, stop);
+  if (stop.stop_requested() || (done.empty() && !stored_generation)) return;
   const auto is_latest = [&] {
     const std::vector<std::uint64_t> now = list(folder).generations;
     return !now.empty() && now.front() == next;
@@ -420,8 +420,8 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
     const std::string path = database_file(folder, generation).string();
     if (before == after && generation == stored_generation) continue;
     try {
-      contents_of_database(files::read_text(path), path);
-      discard(path);
+      contents_of_database(files::read_text(path), path, stop);
+      if (!stop.stop_requested()) discard(path);
     } catch (const error&) {
     }
   }

@@ -680,6 +680,26 @@ TEST_CASE("a large joined run leaves small runs separate") {
   CHECK(std::ranges::count_if(runs, [](const auto& r) { return r.ids.size() == 1; }) == 5);
 }
 
+TEST_CASE("a stop request ends the reading and the writing of a database") {
+  const scratch_directory folder;
+  store::add(folder.path(), run({context(8)}));
+  store::compact(folder.path());
+  const fs::path path = files_in(folder.path(), ".db").at(0);
+  std::stop_source stop;
+  const auto read = [&](std::string_view bytes) {
+    return store::contents_of_database(bytes, path.string(), stop.get_token());
+  };
+  const store::database_contents whole = read(content(path));
+  CHECK(whole.contexts.size() == 1);
+  CHECK(whole.runs.size() == 1);
+  CHECK(store::database_of(whole, stop.get_token()) == content(path));
+  stop.request_stop();
+  CHECK(read(content(path)).contexts.empty());
+  CHECK(read(content(path)).runs.empty());
+  CHECK_THROWS_AS(store::contents_of_database(store::database_of(whole, stop.get_token()), "it"),
+                  error);
+}
+
 TEST_CASE("a database of 10000 contexts is read from its beginning") {
   const scratch_directory folder;
   store::database_contents all{.machine = machine};
