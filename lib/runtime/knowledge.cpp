@@ -52,10 +52,6 @@ std::future<void> start_task(Work work) {
   return done;
 }
 
-bool is_under_way(const std::future<void>& task) {
-  return task.valid() && task.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-}
-
 // Not valid without a thread. Work that nobody waits for continues until the process ends.
 template <class Result, class Work>
 std::future<Result> start_work(Work work) {
@@ -64,8 +60,8 @@ std::future<Result> start_work(Work work) {
   return start_thread([task] { (*task)(); }) ? std::move(result) : std::future<Result>();
 }
 
-template <class Result>
-bool ends_in(double seconds, const std::future<Result>& result) {
+template <class Future>
+bool ends_in(double seconds, const Future& result) {
   return result.valid() &&
          result.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
 }
@@ -198,23 +194,6 @@ std::optional<std::vector<knowledge::quarantined>> quarantine_reader::read(
   return records;
 }
 
-std::string keep_quarantine(const std::string& setting, const knowledge::quarantined& q,
-                            bool withdraws) {
-  if (setting == "off") return {};
-  const std::string failed = "the quarantine of " + q.algorithm + " is not kept: ";
-  try {
-    return problem_of_writing(patience_s, failed,
-                              [own = store::locations_of(setting).own, q, withdraws] {
-                                if (withdraws)
-                                  store::withdraw(own, q);
-                                else
-                                  store::add(own, q);
-                              });
-  } catch (const error& e) {
-    return failed + e.what();
-  }
-}
-
 void judge_killed_runs(const std::string& setting,
                        const std::function<void(const std::string&)>& say) {
   if (setting == "off") return;
@@ -284,6 +263,34 @@ std::string sentence_about_upgrade(const std::string& setting, const fingerprint
   }
 }
 
+void kept_knowledge::keep_quarantine(const knowledge::quarantined& q, bool withdraws,
+                                     const std::function<void(const std::string&)>& say) {
+  if (setting_ == "off") return;
+  const std::string failed =
+      "the quarantine of " + q.algorithm + " is not " + (withdraws ? "withdrawn" : "kept") + ": ";
+  std::shared_future<void> written;
+  try {
+    const std::lock_guard lock(keeping_);
+    written = start_work<void>([own = store::locations_of(setting_).own, q, withdraws, say, failed,
+                                before = quarantined_] {
+      if (before.valid()) before.wait();
+      try {
+        if (withdraws)
+          store::withdraw(own, q);
+        else
+          store::add(own, q);
+      } catch (const std::exception& problem) {
+        say(failed + problem.what());
+      }
+    });
+    if (written.valid()) quarantined_ = written;
+  } catch (const error& problem) {
+    return say(failed + problem.what());
+  }
+  if (!written.valid()) return say(failed + "the system gives no thread");
+  ends_in(patience_s, written);
+}
+
 bool kept_knowledge::begin() {
   if (setting_ == "off") return false;
   if (!run_) run_ = std::make_shared<store::run_under_way>(store::locations_of(setting_).own);
@@ -293,7 +300,7 @@ bool kept_knowledge::begin() {
 void kept_knowledge::keep(knowledge::run_record so_far, const std::string& mpi_library) {
   try {
     const std::lock_guard lock(keeping_);
-    if (so_far.contexts.empty() || !begin() || is_under_way(written_)) return;
+    if (so_far.contexts.empty() || !begin() || (written_.valid() && !ends_in(0, written_))) return;
     // What it throws is said at the end, if it is still so then.
     written_ = start_task([run = run_, so_far = std::move(so_far), mpi_library]() mutable {
       so_far.machine = files::this_machine(so_far.machine.num_hosts, mpi_library);
@@ -319,10 +326,16 @@ std::string kept_knowledge::end(knowledge::run_record run, double patience_left_
   const double until_s = steady_clock_s() + patience_left_s;
   tidying_.request_stop();
   std::string problem = write_last(std::move(run), patience_left_s);
+  const auto wait_for = [&](const auto& task) {
+    return !task.valid() || ends_in(std::max(0.0, until_s - steady_clock_s()), task);
+  };
+  if (!wait_for(quarantined_) && problem.empty())
+    problem =
+        "the quarantine of an algorithm may be lost: writing takes more than 50 ms at the end of "
+        "the run";
   // Threads that run while the process ends would call libraries that have ended.
-  for (const std::future<void>* const task : {&tidied_, &written_})
-    if (task->valid())
-      task->wait_for(std::chrono::duration<double>(std::max(0.0, until_s - steady_clock_s())));
+  wait_for(tidied_);
+  wait_for(written_);
   return problem;
 }
 

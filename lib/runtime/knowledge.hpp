@@ -57,10 +57,6 @@ class quarantine_reader {
  private:
   std::future<store::quarantine_contents> found_;
 };
-/// Adds a record to the user's store, or withdraws it. Waits for the file system within the
-/// patience. Returns a sentence about a problem, or nothing. Local; throws std::bad_alloc.
-std::string keep_quarantine(const std::string& setting, const knowledge::quarantined& q,
-                            bool withdraws);
 /// Judges runs that were killed: see store::judge_halts. `say` may be called by another thread,
 /// even later. Waits for at most 2 s, and only if there are records. Local; throws std::bad_alloc.
 void judge_killed_runs(const std::string& setting,
@@ -74,7 +70,7 @@ std::string sentence_about_upgrade(const std::string& setting, const fingerprint
 std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine,
                                             knowledge::stakes_of_job& at_stake, MPI_Comm comm);
 
-/// The knowledge that this run writes. Local.
+/// The knowledge and the quarantine that this run writes. Local.
 class kept_knowledge {
  public:
   /// Keeps nothing if `setting` is "off".
@@ -85,8 +81,13 @@ class kept_knowledge {
   /// Writes in the background, in case the run is killed. The same thread finds the marks of the
   /// machine other than the number of hosts and the MPI library. Any thread may call.
   void keep(knowledge::run_record so_far, const std::string& mpi_library);
-  /// Writes at the end, within the rest of the patience. Returns a sentence about a problem, or
-  /// nothing. Throws std::bad_alloc.
+  /// Adds a record to the user's store, or withdraws the record after all that was added before.
+  /// Waits for at most `patience_s`; writing that takes longer goes on. `say` gets a sentence about
+  /// a problem, perhaps later and in another thread. Any thread may call; throws std::bad_alloc.
+  void keep_quarantine(const knowledge::quarantined& q, bool withdraws,
+                       const std::function<void(const std::string&)>& say);
+  /// Writes at the end, if `run` has contexts, and waits for all that is being written, within the
+  /// rest of the patience. Returns a sentence about a problem, or nothing. Throws std::bad_alloc.
   std::string end(knowledge::run_record run, double patience_left_s);
 
  private:
@@ -96,7 +97,8 @@ class kept_knowledge {
   std::string setting_;
   std::stop_source tidying_;
   std::mutex keeping_;
-  std::future<void> tidied_, written_;  // written_: the latest results so far
+  std::future<void> tidied_, written_;    // written_: the latest results so far
+  std::shared_future<void> quarantined_;  // the latest change of the quarantine
   std::shared_ptr<store::run_under_way> run_;
 };
 

@@ -339,18 +339,18 @@ void process::keep_so_far() {
 }
 
 void process::keep_learnt() {
+  const own_float_environment own;
   try {
-    if (!keeps_knowledge_) {
-      kept_.end({}, patience_s);  // files may still be combined
-      return;
+    knowledge::run_record run;  // with contexts where this rank stores them
+    double left_s = patience_s;
+    if (keeps_knowledge_ && world_rank_ != 0) leaders_.tell_last(learnt().contexts);
+    if (keeps_knowledge_ && world_rank_ == 0) {
+      leaders_.hear_last(last_times_s + last_words_s);  // leaders wait for times first
+      const double began_s = steady_clock_s();
+      run = learnt();
+      run.machine = files::this_machine(run.machine.num_hosts, mpi_library_);
+      left_s = std::max(0.0, patience_s - (steady_clock_s() - began_s));
     }
-    if (world_rank_ != 0) return leaders_.tell_last(learnt().contexts);
-    leaders_.hear_last(last_times_s + last_words_s);  // leaders wait for times first
-    const double began_s = steady_clock_s();
-    const own_float_environment own;
-    knowledge::run_record run = learnt();
-    run.machine = files::this_machine(run.machine.num_hosts, mpi_library_);
-    const double left_s = std::max(0.0, patience_s - (steady_clock_s() - began_s));
     if (const std::string problem = kept_.end(std::move(run), left_s); !problem.empty())
       record(problem);
   } catch (const std::bad_alloc&) {  // this run leaves no knowledge
@@ -586,9 +586,7 @@ void process::quarantine(knowledge::quarantined q, bool withdraws) {
     q.mpi_library = files::this_machine(1, mpi_library_).mpi_library;
     q.railpass_version = RAILPASS_VERSION;
     q.found_at = files::utc_now();
-    if (const std::string problem = keep_quarantine(values_.knowledge, q, withdraws);
-        !problem.empty())
-      warn(problem);
+    kept_.keep_quarantine(q, withdraws, [this](const std::string& problem) { warn(problem); });
   } catch (const std::bad_alloc&) {  // later runs may meet the fault again
   }
 }

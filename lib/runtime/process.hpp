@@ -265,7 +265,7 @@ class process {
   std::vector<knowledge::experience> known_,
       known_here_;  // by earlier runs; by freed communicators
   knowledge::stakes_of_job at_stake_;
-  kept_knowledge kept_;  // rank 0 of MPI_COMM_WORLD
+  kept_knowledge kept_;  // knowledge: rank 0 of MPI_COMM_WORLD; quarantine: all leaders
   leaders leaders_;
   select::account account_;
   select::statistics_dump freed_;  // of freed communicators

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/store/folder.hpp"
 
-#include "lib/files/files.hpp"
 #include "lib/files/knowledge_fields.hpp"
 #include "lib/store/record.hpp"
 
@@ -152,9 +151,9 @@ fs::path database_file(const fs::path& folder, std::uint64_t generation) {
   return folder / (std::to_string(generation) + std::string(database_ending));
 }
 
-bool write_new(const fs::path& path, const std::string& bytes) {
+bool write_new(const fs::path& path, const std::string& bytes, files::durability how) {
   const std::string beside = path.string() + std::string(leftover_part) + random_digits();
-  files::write_text(beside, bytes);
+  files::write_text(beside, bytes, how);
   // Unlike rename(), link() never replaces a file. Its result may come from a repeated try by the
   // network file system; the link count is reliable.
   int failure = ::link(beside.c_str(), path.c_str()) == 0 ? 0 : errno;

@@ -4,6 +4,7 @@
 // about locks. Files appear complete under their name (by rename or link) and never change.
 #pragma once
 
+#include "lib/files/files.hpp"
 #include "models/profile.hpp"
 
 #include <cstdint>
@@ -36,7 +37,8 @@ std::filesystem::path under_way_file(const std::filesystem::path& folder, const 
 std::filesystem::path database_file(const std::filesystem::path& folder, std::uint64_t generation);
 
 /// Writes a file under a new name; false: the name is taken. Throws error.
-bool write_new(const std::filesystem::path& path, const std::string& bytes);
+bool write_new(const std::filesystem::path& path, const std::string& bytes,
+               files::durability how = files::durability::on_disk);
 
 /// The name of this host.
 std::string own_host();

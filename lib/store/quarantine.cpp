@@ -67,7 +67,7 @@ void add(const fs::path& own, const knowledge::quarantined& q) {
   fs::create_directories(path.parent_path(), failure);
   if (failure)
     throw error(path.parent_path().string() + ": cannot be created: " + failure.message());
-  write_new(path, text);
+  write_new(path, text, files::durability::in_time);
 }
 
 void lift(const fs::path& file) {

@@ -30,8 +30,8 @@ struct quarantine_contents {
 /// for problems of files.
 quarantine_contents quarantine(const locations& from, const std::string& mpi_library);
 
-/// Adds a record, unless the algorithm has a record for the MPI library. Throws error (disk full,
-/// read-only).
+/// Adds a record, unless the algorithm has a record for the MPI library. Does not wait for the
+/// disk. Throws error (disk full, read-only).
 void add(const std::filesystem::path& own, const knowledge::quarantined& q);
 
 /// Removes the record of an algorithm. Throws error if the file cannot be removed.

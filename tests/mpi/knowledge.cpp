@@ -3,6 +3,7 @@
 // Knowledge of a run, and how it spreads while the run continues: to a file, to rank 0 of the
 // world, and to other communicators.
 #include "lib/runtime/process.hpp"
+#include "lib/store/quarantine.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/function_set.hpp"
 #include "railpass/mpi.hpp"
@@ -12,8 +13,10 @@
 #include "support/stopped_clock.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <fcntl.h>
 #include <optional>
 #include <string>
 #include <thread>
@@ -67,6 +70,50 @@ void go_on(stopped_clock& clock, MPI_Comm comm, double seconds, int count = 100)
 }
 
 }  // namespace
+
+namespace {
+std::atomic<bool> links_wait{false};
+std::atomic<int> num_links{0};
+}  // namespace
+
+// In place of the system's, as on a file system that is slow.
+extern "C" int link(const char* from, const char* to) noexcept {
+  while (links_wait) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const int result = ::linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+  ++num_links;
+  return result;
+}
+
+TEST_CASE("a quarantine that takes long to write is kept, or withdrawn after it is kept") {
+  const bool withdraws = GENERATE(false, true);
+  const scratch_directory folder;
+  const knowledge::quarantined q{.mpi_library = "Some MPI 1.0",
+                                 .railpass_version = "0.2.0",
+                                 .found_at = "2026-01-31T12:00:00Z",
+                                 .collective = "all_gather",
+                                 .algorithm = "ring",
+                                 .variant = "ring",
+                                 .num_ranks = 4,
+                                 .ranks_per_node = 2,
+                                 .bytes = 4096};
+  const auto num_kept = [&] {
+    return store::quarantine({.own = folder.path(), .others = {}}, {}).files.size();
+  };
+  kept_knowledge kept(folder.path());
+  std::vector<std::string> said;
+  const auto say = [&](const std::string& problem) { said.push_back(problem); };
+  constexpr double enough_s = 60;
+  links_wait = true;
+  num_links = 0;
+  kept.keep_quarantine(q, false, say);
+  CHECK(num_kept() == 0);
+  if (withdraws) kept.keep_quarantine(q, true, say);
+  links_wait = false;
+  CHECK(kept.end({}, enough_s).empty());
+  CHECK(num_links == 1);
+  CHECK(num_kept() == (withdraws ? 0 : 1));
+  CHECK(said.empty());
+}
 
 TEST_CASE("what a run has learnt so far is kept while it goes on") {
   const communicator world = communicator::duplicate_of_world();

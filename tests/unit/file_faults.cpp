@@ -4,6 +4,7 @@
 // error that names the file, or none and all is done; never a half-written file or one left over.
 #include "lib/base/descriptor.hpp"
 #include "lib/files/files.hpp"
+#include "lib/store/quarantine.hpp"
 #include "lib/store/store.hpp"
 #include "lib/tune/journal.hpp"
 #include "railpass/base/error.hpp"
@@ -282,6 +283,14 @@ TEST_CASE("a run does not wait for the disk") {
   failing_calls::now = {.call = "fsync", .how = EIO, .which = 1};
   going.keep(run_of(1));
   going.end(run_of(1));
+  store::add(folder.path(), knowledge::quarantined{.mpi_library = "B",
+                                                   .railpass_version = "0.2.0",
+                                                   .found_at = "2026-01-31T12:00:00Z",
+                                                   .collective = "all_gather",
+                                                   .algorithm = "ring",
+                                                   .variant = "ring",
+                                                   .num_ranks = 4,
+                                                   .ranks_per_node = 2});
   CHECK_FALSE(failing_calls::now.failed);
   failing_calls::now = {};
   CHECK(contexts_in(folder.path()) == 1);
