@@ -70,8 +70,10 @@ bool has_expired(const fs::path& path) {
     const std::string text = files::read_text(path.string(), largest_lease_bytes);
     const char* const all_end = text.data() + text.size();
     const auto [end, failure] = std::from_chars(text.data(), all_end, until_s);
-    if (failure == std::errc{})
-      return now_s() > until_s || has_died({end, std::size_t(all_end - end)});
+    // The clock of a host that was killed may have been years ahead.
+    if (const std::int64_t now = now_s(); failure == std::errc{})
+      return now > until_s || until_s > now + 2 * lease_s ||
+             has_died({end, std::size_t(all_end - end)});
   } catch (const error&) {  // mostly: returned meanwhile
   }
   // Truncated or invalid: judged by the file's age.

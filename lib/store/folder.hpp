@@ -49,8 +49,8 @@ std::string new_id(const std::string& ended_at);
 std::string id_of(const std::string& ended_at, const std::string& digits);
 
 /// The right to merge a folder's files, for ten minutes or until its process has died. A file
-/// states owner and end. The lease only saves double work: clocks differ, so two processes may have
-/// a lease; then write_new() prevents losses.
+/// states owner and end; an end more than twenty minutes ahead is none. The lease only saves double
+/// work: clocks differ, so two processes may have a lease; then write_new() prevents losses.
 class lease {
  public:
   /// Nothing if another process has the lease, or tried at the same time. Removes expired leases.

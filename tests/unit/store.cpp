@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -555,13 +556,22 @@ TEST_CASE("a lease keeps others out until it expires, and then one takes it over
   CHECK(files_in(folder.path(), "lease").size() == 1);
   CHECK(store::lease::take(where));
   CHECK(files_in(folder.path(), "lease").empty());
+  const std::int64_t now_s = std::time(nullptr);
+  const std::string soon = std::to_string(now_s + 600);
   for (const std::string owner : {" 1 somewhere else\n", " text\n", " -1\n", " 99999999\n"}) {
-    write_anew(other, "9000000000" + owner);
+    write_anew(other, soon + owner);
     CHECK(!store::lease::take(where));
   }
-  // A lease in use, and leases of dead processes: expired, cut short now, cut short long ago.
-  write_anew(other, "9000000000\n");
+  // A lease in use, and leases of dead processes: of a host whose clock was ahead, cut short now,
+  // cut short long ago.
+  write_anew(other, soon + "\n");
   CHECK(!store::lease::take(where));
+  for (const std::string& until : {std::to_string(now_s + 86400), std::string("9000000000"),
+                                   std::string("9223372036854775807")}) {
+    write_anew(other, until + " 1 somewhere else\n");
+    CHECK(store::lease::take(where));
+    CHECK(!fs::exists(other));
+  }
   write_anew(other, "");
   CHECK(!store::lease::take(where));
   fs::last_write_time(other, fs::file_time_type::clock::now() - std::chrono::hours(1));
