@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A file's descriptor, and calls of the system that a signal may cut short.
+// A file's descriptor, and calls of the system that a signal may cut short or that raise a signal.
 #pragma once
 
 #include <cerrno>
+#include <cstdint>
 #include <string_view>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -41,8 +44,22 @@ class file_descriptor {
   int value_ = -1;
 };
 
-/// Writes the whole text in several parts if necessary. False: see errno.
+/// Whether a file of so many bytes would be longer than `ulimit -f` allows. Writing it would raise
+/// SIGXFSZ, which ends programs.
+inline bool exceeds_file_size(std::uint64_t bytes) {
+  rlimit most{};
+  return ::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes;
+}
+
+/// Writes the whole text, at the end if it is a regular file, in several parts if necessary. False:
+/// see errno; no signal.
 inline bool write_all(int descriptor, std::string_view text) {
+  struct ::stat status {};
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+      exceeds_file_size(std::uint64_t(status.st_size) + text.size())) {
+    errno = EFBIG;
+    return false;
+  }
   while (!text.empty()) {
     const ::ssize_t n =
         uninterrupted([&] { return ::write(descriptor, text.data(), text.size()); });

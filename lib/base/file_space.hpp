@@ -8,15 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <fcntl.h>
-#include <sys/resource.h>
 
 namespace railpass::internal {
-
-/// Whether a file of so many bytes would be longer than `ulimit -f` allows, and raise a signal.
-inline bool exceeds_file_size(std::uint64_t bytes) {
-  rlimit most{};
-  return ::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes;
-}
 
 /// Allocates memory for a part of a file. False: see errno.
 inline bool allocate(int descriptor, std::int64_t begin, std::int64_t bytes) {

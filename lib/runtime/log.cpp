@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/runtime/log.hpp"
 
+#include "lib/base/descriptor.hpp"
 #include "railpass/base/log.hpp"
 #include "railpass/base/printable.hpp"
 
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <mutex>
+#include <string>
 #include <unistd.h>
 
 namespace railpass::internal {
@@ -35,10 +38,11 @@ void write_record(const std::string& destination, const std::string& text, bool 
   const bool to_file = !destination.empty() && destination != "stderr";
   if (for_user || destination == "stderr") std::fprintf(stderr, "railpass: %s\n", shown.c_str());
   if (to_file) {
-    if (std::FILE* file = std::fopen(destination.c_str(), "ae")) {
-      std::fprintf(file, "railpass[%ld]: %s\n", long(getpid()), shown.c_str());
-      std::fclose(file);
-    }
+    const file_descriptor file(uninterrupted([&] {
+      return ::open(destination.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    }));
+    if (file.is_open())
+      write_all(file.get(), "railpass[" + std::to_string(getpid()) + "]: " + shown + '\n');
   }
 }
 

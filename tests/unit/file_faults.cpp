@@ -19,6 +19,8 @@
 #include <fstream>
 #include <functional>
 #include <set>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <thread>
 #include <vector>
 
@@ -133,6 +135,34 @@ TEST_CASE("what is written to a descriptor follows what its other writers wrote"
   files::write_text("/dev/fd/" + number, "and this, ");
   REQUIRE(write_all(log.get(), "after"));
   CHECK(content(file) == "before, this, and this, after");
+}
+
+TEST_CASE("a file that is longer than ulimit -f allows is an error, and no signal") {
+  const scratch_directory folder;
+  const std::string path = folder.file("file"), log = folder.file("log");
+  std::ofstream(log) << std::string(4000, 'x');
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit most{.rlim_cur = 4096, .rlim_max = 4096};
+    ::setrlimit(RLIMIT_FSIZE, &most);
+    int unexpected = 0;
+    try {
+      files::write_text(path, std::string(4096, 'x'));
+      files::write_text(path, std::string(4097, 'x'));
+      ++unexpected;
+    } catch (const error& problem) {
+      unexpected += std::string(problem.what()) != path + ": cannot be written: File too large";
+    }
+    const file_descriptor at_end(::open(log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    unexpected += !write_all(at_end.get(), std::string(96, 'x'));
+    unexpected += write_all(at_end.get(), "x");
+    ::_exit(unexpected);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(content(path).size() == 4096);
+  CHECK(names_in(folder.path()) == std::set<std::string>{"file", "log"});
 }
 
 TEST_CASE("a file that is written again keeps its access rights") {
