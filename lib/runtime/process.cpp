@@ -172,7 +172,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
     const std::string problem =
         trace_.open(file_of_program(values_.trace) + "." + std::to_string(world_rank_));
     if (!problem.empty()) problems.push_back(problem);
-    write_trace(std::string(files::trace_header));
+    write_trace(std::string(files::trace_header), clock_());
   }
 }
 
@@ -466,8 +466,8 @@ void process::record(std::string_view text, bool for_user) {
   }
 }
 
-void process::write_trace(const std::string& line) {
-  if (const std::string problem = trace_.add(line); !problem.empty()) record(problem);
+void process::write_trace(const std::string& line, double now_s) {
+  if (const std::string problem = trace_.add(line, now_s); !problem.empty()) record(problem);
 }
 
 void process::add(known_communicator& one) {

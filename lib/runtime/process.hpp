@@ -185,7 +185,8 @@ class process {
   void trace(const Describe& describe) {
     const own_float_environment own;
     try {
-      write_trace(describe().text());
+      const trace_line line = describe();
+      write_trace(line.text(), line.started_s + line.seconds);
     } catch (const std::bad_alloc&) {
     }
   }
@@ -220,7 +221,7 @@ class process {
   void read_plan(std::vector<std::string>& problems);
   void read_advisories(std::vector<std::string>& problems);
   void record(std::string_view text, bool for_user);
-  void write_trace(const std::string& line);
+  void write_trace(const std::string& line, double now_s);
   void finalize();
   void conclude();
   void say_summary();

@@ -12,7 +12,8 @@ namespace railpass::internal {
 
 namespace {
 constexpr std::size_t part_bytes = std::size_t{64} << 10;
-}
+constexpr double longest_wait_s = 1;
+}  // namespace
 
 std::string trace_line::text() const {
   std::string text = fixed(started_s, 9);
@@ -36,12 +37,14 @@ std::string trace_file::open(const std::string& path) {
   return {};
 }
 
-std::string trace_file::add(std::string_view line) {
+std::string trace_file::add(std::string_view line, double now_s) {
   const std::lock_guard lock(mutex_);
   if (!file_.is_open()) return {};
   waiting_ += line;
   waiting_ += '\n';
-  return waiting_.size() < part_bytes ? std::string() : write();
+  if (waiting_.size() < part_bytes && now_s < written_at_s_ + longest_wait_s) return {};
+  written_at_s_ = now_s;
+  return write();
 }
 
 std::string trace_file::close() {

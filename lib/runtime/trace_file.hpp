@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The file of RAILPASS_TRACE: a line for each call, written in large parts. The first write error
-// is reported once and ends the trace.
+// The file of RAILPASS_TRACE: a line for each call, written in large parts, but at once where a
+// second has passed, because the program may be killed. The first write error is reported once and
+// ends the trace.
 #pragma once
 
 #include "lib/base/descriptor.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -35,8 +37,8 @@ class trace_file {
 
   /// Creates the file, or empties it.
   [[nodiscard]] std::string open(const std::string& path);
-  /// Adds a line. Any thread may call.
-  [[nodiscard]] std::string add(std::string_view line);
+  /// Adds a line at the time `now_s`, by any clock. Any thread may call.
+  [[nodiscard]] std::string add(std::string_view line, double now_s);
   [[nodiscard]] std::string close();
 
   /// Whether lines are wanted: the file is open and could be written so far.
@@ -50,6 +52,7 @@ class trace_file {
   std::mutex mutex_;
   file_descriptor file_;
   std::string path_, waiting_;
+  double written_at_s_ = -std::numeric_limits<double>::infinity();
 };
 
 }  // namespace railpass::internal

@@ -36,7 +36,7 @@ TEST_CASE("all lines of all threads are in the file, whole") {
   const std::string path = folder.file("trace");
   constexpr int threads = 4, lines = 3000;
   trace_file trace;
-  CHECK(trace.add("before it is open").empty());
+  CHECK(trace.add("before it is open", 0).empty());
   REQUIRE(trace.open(path).empty());
   CHECK(trace.is_open());
   const std::string line(100, 'x');
@@ -44,7 +44,7 @@ TEST_CASE("all lines of all threads are in the file, whole") {
   for (int t = 0; t < threads; ++t)
     all.emplace_back([&] {
       for (int i = 0; i < lines; ++i)
-        if (!trace.add(line).empty()) std::abort();
+        if (!trace.add(line, 1e-3 * i).empty()) std::abort();
     });
   for (std::thread& t : all) t.join();
   CHECK(trace.close().empty());
@@ -55,15 +55,36 @@ TEST_CASE("all lines of all threads are in the file, whole") {
   CHECK(found == threads * lines);
 }
 
+TEST_CASE("the first line is in the file at once, and others after a second") {
+  const scratch_directory folder;
+  const std::string path = folder.file("trace");
+  const auto content = [&] {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  trace_file trace;
+  REQUIRE(trace.open(path).empty());
+  CHECK(trace.add("header", 100).empty());
+  CHECK(content() == "header\n");
+  CHECK(trace.add("a", 100.5).empty());
+  CHECK(content() == "header\n");
+  CHECK(trace.add("b", 101).empty());
+  CHECK(content() == "header\na\nb\n");
+  CHECK(trace.add("c", 101.5).empty());
+  CHECK(content() == "header\na\nb\n");
+  CHECK(trace.close().empty());
+  CHECK(content() == "header\na\nb\nc\n");
+}
+
 TEST_CASE("a full disk is said once, and nothing more is traced") {
   const std::string line(1000, 'x');
-  for (const int lines : {1, 1000}) {  // noticed at the end, or before
+  for (const int lines : {1, 1000}) {
     CAPTURE(lines);
     trace_file trace;
     REQUIRE(trace.open("/dev/full").empty());
     std::vector<std::string> said;
-    for (int i = 0; i < lines; ++i) said.push_back(trace.add(line));
-    CHECK(trace.is_open() == (lines == 1));
+    for (int i = 0; i < lines; ++i) said.push_back(trace.add(line, 0));
+    CHECK_FALSE(trace.is_open());
     said.push_back(trace.close());
     CHECK_FALSE(trace.is_open());
     std::erase(said, "");
@@ -77,6 +98,6 @@ TEST_CASE("a trace that cannot be made is said") {
   trace_file trace;
   CHECK_THAT(trace.open("/nonexistent/trace"), ContainsSubstring("No such file"));
   CHECK_FALSE(trace.is_open());
-  CHECK(trace.add("line").empty());
+  CHECK(trace.add("line", 0).empty());
   CHECK(trace.close().empty());
 }
