@@ -58,9 +58,12 @@ struct halt_watch::watched {
 
   void look() {
     const std::lock_guard of_file(file_mutex);
-    if (!std::exchange(has_judged, true))
-      for (const std::string& said : store::judge_halts(store::locations_of(knowledge).own))
-        write_record(log, said, true);
+    if (!std::exchange(has_judged, true)) {
+      const auto said = store::try_to_judge_halts(store::locations_of(knowledge).own);
+      has_judged = said.has_value();
+      for (const std::string& sentence : said.value_or(std::vector<std::string>()))
+        write_record(log, sentence, true);
+    }
     std::optional<knowledge::halted_rank> record = look_at_calls();
     if (!record) return file.reset();
     if (!file) file.emplace(store::locations_of(knowledge).own);

@@ -18,9 +18,10 @@ class halt_watch {
  public:
   /// From now on, a thread looks at the calls each `period_s` seconds, if there are communicators
   /// to watch (0: never). Calls that have not moved since the thread last looked are written to the
-  /// store that the setting `knowledge` names. Before, once, the thread judges runs that were
-  /// killed and left records in this store, because rank 0 may have another store (see write_record
-  /// for `log`). `mpi_library`: text of MPI_Get_library_version. Throws std::bad_alloc.
+  /// store that the setting `knowledge` names. Before, the thread judges runs that were killed and
+  /// left records in this store, because rank 0 may have another store (see write_record for
+  /// `log`): once, and not while another process judges. `mpi_library`: text of
+  /// MPI_Get_library_version. Throws std::bad_alloc.
   static void begin(double period_s, const std::string& knowledge, const std::string& mpi_library,
                     const std::string& log);
   /// Removes the file. MPI ends.

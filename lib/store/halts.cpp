@@ -4,7 +4,6 @@
 #include "lib/files/files.hpp"
 #include "lib/files/halts_fields.hpp"
 #include "lib/files/input.hpp"
-#include "lib/store/folder.hpp"
 #include "lib/store/quarantine.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/knowledge/joined.hpp"
@@ -64,14 +63,17 @@ struct found_record {
   }
 };
 
+struct found_records {
+  std::vector<found_record> intact;
+  std::vector<std::pair<fs::path, std::string>> corrupt;  // with a sentence each
+};
+
 // A process creates its file before it writes the record.
-void drop_if_corrupt(const fs::path& path, std::int64_t now_s, const error& problem,
-                     std::vector<std::string>& said) {
+void add_if_corrupt(const fs::path& path, std::int64_t now_s, const error& problem,
+                    found_records& all) {
   struct ::stat status {};
-  if (::stat(path.c_str(), &status) != 0 || now_s <= status.st_mtime + leeway_s) return;
-  said.push_back(std::string(problem.what()) + "; railpass removes this record");
-  std::error_code ignored;
-  fs::remove(path, ignored);
+  if (::stat(path.c_str(), &status) == 0 && now_s > status.st_mtime + leeway_s)
+    all.corrupt.emplace_back(path, std::string(problem.what()) + "; railpass removes this record");
 }
 
 // A newer railpass reads its own records.
@@ -83,24 +85,23 @@ bool is_newer(const std::string& text) {
          version->get<std::int64_t>() > files::format_for<knowledge::halted_rank>.version;
 }
 
-std::vector<found_record> read_all(const std::vector<fs::path>& paths, std::int64_t now_s,
-                                   std::vector<std::string>& said) {
-  std::vector<found_record> all;
+found_records read_all(const std::vector<fs::path>& paths, std::int64_t now_s) {
+  found_records all;
   for (const fs::path& path : paths) {
     const holding lock = lock_of(path);
     std::string text;
     try {
       text = files::read_text(path.string(), largest_bytes);
     } catch (const files::refused_error& problem) {
-      if (lock != holding::held) drop_if_corrupt(path, now_s, problem, said);
+      if (lock != holding::held) add_if_corrupt(path, now_s, problem, all);
       continue;
     } catch (const error&) {  // it may be read later
       continue;
     }
     try {
-      all.push_back({path, lock, files::parse_halt(text, path.string())});
+      all.intact.push_back({path, lock, files::parse_halt(text, path.string())});
     } catch (const error& problem) {
-      if (lock != holding::held && !is_newer(text)) drop_if_corrupt(path, now_s, problem, said);
+      if (lock != holding::held && !is_newer(text)) add_if_corrupt(path, now_s, problem, all);
     }
   }
   return all;
@@ -150,15 +151,6 @@ std::vector<fs::path> paths_in(const fs::path& folder) {
   return paths;
 }
 
-// Leaders of one run come at the same time. Each may need what the first puts into quarantine.
-std::optional<lease> take_in_turn(const fs::path& folder) {
-  for (int tries = 0; tries < 100; ++tries) {
-    if (std::optional<lease> mine = lease::take(folder)) return mine;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return std::nullopt;
-}
-
 void judge(const fs::path& own, const std::vector<found_record>& run,
            std::vector<std::string>& said) {
   std::vector<knowledge::halted_rank> records;
@@ -206,19 +198,39 @@ void halt_file::write(const knowledge::halted_rank& r) {
     fail(path_, "cannot be written");
 }
 
-std::vector<std::string> judge_halts(const fs::path& own, const std::string& here,
-                                     std::int64_t now_s) {
+// The first look is without a lease: of many processes that come at the same time, few find
+// something to do.
+std::optional<std::vector<std::string>> try_to_judge_halts(const fs::path& own,
+                                                           const std::string& here,
+                                                           std::int64_t now_s) {
+  const auto look = [&] {
+    found_records found = read_all(paths_in(folder_in(own)), now_s);
+    std::vector<std::vector<found_record>> over = split_into_runs(std::move(found.intact));
+    std::erase_if(over, [&](const auto& run) { return !is_over(run, here, now_s); });
+    return std::pair(std::move(over), std::move(found.corrupt));
+  };
   std::vector<std::string> said;
-  if (paths_in(folder_in(own)).empty()) return said;
-  const std::optional<lease> mine = take_in_turn(folder_in(own));
-  if (!mine) return said;
-  for (const auto& run : split_into_runs(read_all(paths_in(folder_in(own)), now_s, said)))
-    if (is_over(run, here, now_s)) judge(own, run, said);
+  if (const auto [over, corrupt] = look(); over.empty() && corrupt.empty()) return said;
+  const std::optional<lease> mine = lease::take(folder_in(own));
+  if (!mine) return std::nullopt;
+  const auto [over, corrupt] = look();
+  for (const auto& [path, sentence] : corrupt) {
+    said.push_back(sentence);
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+  for (const auto& run : over) judge(own, run, said);
   return said;
 }
 
-std::vector<std::string> judge_halts(const fs::path& own) {
-  return judge_halts(own, own_host(), knowledge::seconds_of(files::utc_now()).value_or(0));
+// Leaders of one run come at the same time. Each may need what the first puts into quarantine.
+std::vector<std::string> judge_halts(const fs::path& own, const std::string& here,
+                                     std::int64_t now_s) {
+  for (int tries = 0; tries < 100; ++tries) {
+    if (auto said = try_to_judge_halts(own, here, now_s)) return *said;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return {};
 }
 
 }  // namespace railpass::internal::store

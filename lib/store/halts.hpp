@@ -6,10 +6,13 @@
 #pragma once
 
 #include "lib/base/descriptor.hpp"
+#include "lib/store/folder.hpp"
 #include "railpass/knowledge/halts.hpp"
 
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +41,15 @@ class halt_file {
 /// these runs. Returns a sentence for each hang and each corrupt file. A run is over if no process
 /// of it holds a lock, and a process of it was on host `here`, or all its records are old at
 /// `now_s` (seconds since 1970), because locks may not reach other hosts. Several processes may
-/// call: they take turns. Throws error if the store cannot be written.
-std::vector<std::string> judge_halts(const std::filesystem::path& own, const std::string& here,
-                                     std::int64_t now_s);
-/// On this host, now.
-std::vector<std::string> judge_halts(const std::filesystem::path& own);
+/// call: they take turns, and each waits for its turn for a second. Throws error if the store
+/// cannot be written.
+std::vector<std::string> judge_halts(const std::filesystem::path& own,
+                                     const std::string& here = own_host(),
+                                     std::int64_t now_s = std::time(nullptr));
+/// Like judge_halts(), but does not wait: returns nothing if there are runs to judge and it is
+/// another process' turn.
+std::optional<std::vector<std::string>> try_to_judge_halts(const std::filesystem::path& own,
+                                                           const std::string& here = own_host(),
+                                                           std::int64_t now_s = std::time(nullptr));
 
 }  // namespace railpass::internal::store

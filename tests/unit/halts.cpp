@@ -4,6 +4,7 @@
 #include "railpass/knowledge/halts.hpp"
 
 #include "lib/files/files.hpp"
+#include "lib/store/folder.hpp"
 #include "lib/store/halts.hpp"
 #include "lib/store/quarantine.hpp"
 #include "railpass/base/error.hpp"
@@ -234,6 +235,21 @@ TEST_CASE("records of killed processes are judged once") {
   CHECK(s.num_records() == 0);
   CHECK(s.num_quarantined() == 1);
   CHECK(store::judge_halts(s.own, "n0", soon_s).empty());
+}
+
+TEST_CASE("processes judge one at a time, and only where there is something to judge") {
+  const left_store s;
+  s.leave(hung_run());
+  const auto others = store::lease::take(s.own / "halted");
+  REQUIRE(others);
+  const auto said = store::try_to_judge_halts(s.own, "elsewhere", soon_s);
+  REQUIRE(said);
+  CHECK(said->empty());
+  CHECK_FALSE(store::try_to_judge_halts(s.own, "n0", soon_s));
+  CHECK(s.num_records() == ranks);
+  write_anew(s.path_of("0"), "corrupt");
+  CHECK_FALSE(store::try_to_judge_halts(s.own, "elsewhere", std::int64_t{1} << 40));
+  CHECK(s.num_records() == ranks);
 }
 
 TEST_CASE("records of other hosts are judged once they are old") {
