@@ -87,15 +87,16 @@ int list(const options& o) {
                       {"folder", m.folder.filename().string()},
                       {"machine_id", report::to_json(m.machine)},
                       {"runs", runs},
-                      {"under_way", m.under_way},
+                      {"under_way", m.under_way.size()},
                       {"contexts", m.contexts.size()},
                       {"files", m.num_files},
                       {"bytes", m.file_bytes},
                       {"first_at", first_at},
                       {"last_at", last_at}});
-      lines.add({report::text_of(m.machine), std::to_string(runs), std::to_string(m.under_way),
-                 std::to_string(m.contexts.size()), std::to_string(m.num_files),
-                 size_text(m.file_bytes), first_at.substr(0, 10), last_at.substr(0, 10)});
+      lines.add({report::text_of(m.machine), std::to_string(runs),
+                 std::to_string(m.under_way.size()), std::to_string(m.contexts.size()),
+                 std::to_string(m.num_files), size_text(m.file_bytes), first_at.substr(0, 10),
+                 last_at.substr(0, 10)});
     }
     for (const std::string& problem : found.problems) problems.push_back(problem);
     if (!o.json.text()) continue;

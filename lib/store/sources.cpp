@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace railpass::internal::store {
@@ -53,24 +54,41 @@ std::vector<knowledge::stored_run> runs_of(const std::string& path,
 
 machine_knowledge latest_machine_of(std::span<const std::string> paths,
                                     std::vector<std::string>& problems) {
-  std::vector<machine_runs> all;
-  const auto add = [&](const fingerprint& machine,
-                       const std::vector<knowledge::experience>& contexts) {
-    const fingerprint marks = knowledge::marks_for_plan(machine);
-    auto known = std::ranges::find_if(
-        all, [&](const machine_runs& m) { return mismatch(m.machine, marks).empty(); });
-    if (known == all.end()) known = all.insert(known, {.machine = marks});
-    for (const knowledge::experience& e : contexts) {
-      known->contexts.push_back(e);
-      known->last_at = std::max(known->last_at, e.last_at);
+  std::vector<knowledge::stored_run> runs;
+  std::set<std::string> ids;
+  const auto add = [&](const std::string& path, knowledge::stored_run r) {
+    const auto known =
+        std::ranges::count_if(r.ids, [&](const std::string& id) { return ids.contains(id); });
+    if (known == std::ptrdiff_t(r.ids.size())) return;
+    if (known > 0) {
+      problems.push_back(path + ": " + std::to_string(known) + " of " +
+                         std::to_string(r.ids.size()) +
+                         " joined runs are in another source, too, and their sums cannot be split "
+                         "by run; all of these runs are left out");
+      return;
     }
+    ids.insert(r.ids.begin(), r.ids.end());
+    runs.push_back(std::move(r));
   };
   for (const std::string& path : paths) {
     if (std::filesystem::is_directory(path)) {
-      for (const machine_contents& m : contents_of(path, problems).machines)
-        add(m.machine, m.contexts);
+      for (machine_contents& m : contents_of(path, problems).machines)
+        for (auto* const all : {&m.runs, &m.under_way})
+          for (knowledge::stored_run& r : *all) add(path, std::move(r));
     } else {
-      for (const knowledge::stored_run& r : runs_of_file(path)) add(r.run.machine, r.run.contexts);
+      for (knowledge::stored_run& r : runs_of_file(path)) add(path, std::move(r));
+    }
+  }
+  std::ranges::stable_sort(runs, {}, [](const auto& r) { return r.run.ended_at; });
+  std::vector<machine_runs> all;
+  for (const knowledge::stored_run& r : runs) {
+    const fingerprint marks = knowledge::marks_for_plan(r.run.machine);
+    auto known = std::ranges::find_if(
+        all, [&](const machine_runs& m) { return mismatch(m.machine, marks).empty(); });
+    if (known == all.end()) known = all.insert(known, {.machine = marks});
+    for (const knowledge::experience& e : r.run.contexts) {
+      known->contexts.push_back(e);
+      known->last_at = std::max(known->last_at, e.last_at);
     }
   }
   const auto latest = std::ranges::max_element(all, {}, &machine_runs::last_at);

@@ -25,8 +25,8 @@ struct machine_knowledge {
   std::vector<knowledge::experience> contexts{};  ///< each problem once
   std::vector<std::string> left_out{};            ///< a sentence for each other machine
 };
-/// Joins the knowledge of files and stores. Otherwise like runs_of(); throws error if there is no
-/// knowledge.
+/// Joins the knowledge of files and stores, also of runs that go on. A run that is in several of
+/// them counts once. Otherwise like runs_of(); throws error if there is no knowledge.
 machine_knowledge latest_machine_of(std::span<const std::string> paths,
                                     std::vector<std::string>& problems);
 

@@ -550,7 +550,6 @@ store_contents contents(const fs::path& location) {
     contexts.add(known_in(all.stored));
     for (const stored_run& r : all.added) contexts.add(r.run.contexts);
     for (const stored_run& r : all.under_way) contexts.add(r.run.contexts);
-    m.under_way = all.under_way.size();
     m.contexts = contexts.sorted();
     m.machine = all.stored_generation ? all.stored.machine : fingerprint{};
     if (!all.stored_generation && !all.under_way.empty())
@@ -567,6 +566,7 @@ store_contents contents(const fs::path& location) {
     m.runs.insert(m.runs.end(), all.stored.runs.begin(), all.stored.runs.end());
     m.runs.insert(m.runs.end(), all.added.begin(), all.added.end());
     sort_by_end(m.runs);
+    m.under_way = std::move(all.under_way);
   }
   return result;
 }

@@ -90,7 +90,8 @@ struct machine_contents {
   std::filesystem::path folder{};
   std::vector<knowledge::experience> contexts{};  ///< merged over all runs, the most useful first
   std::vector<knowledge::stored_run> runs{};      ///< runs that have ended, the oldest first
-  std::size_t under_way = 0;  ///< runs that go on, or were killed less than a day ago
+  /// Runs that go on, or were killed less than a day ago.
+  std::vector<knowledge::stored_run> under_way{};
   std::uint64_t file_bytes = 0;
   std::size_t num_files = 0;  ///< not yet merged into the database
 };

@@ -5,6 +5,7 @@
 #include "lib/store/database.hpp"
 #include "lib/store/folder.hpp"
 #include "lib/store/record.hpp"
+#include "lib/store/sources.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_directory.hpp"
@@ -690,6 +691,34 @@ TEST_CASE("a large joined run leaves small runs separate") {
   CHECK(std::ranges::count_if(runs, [](const auto& r) { return r.ids.size() == 1; }) == 5);
 }
 
+TEST_CASE("a run counts once for a plan, in however many sources it is") {
+  const scratch_directory one, other, exported;
+  store::add(one.path(), run({context(8)}));
+  store::run_under_way going(one.path());
+  going.keep(run({context(8)}));
+  store::merge(other.path(), store::contents(one.path()).machines.at(0).runs);
+  store::add(other.path(), run({context(8)}));
+  const std::string file = exported.file("runs.json");
+  files::write_text(file, files::to_json(knowledge::collection{
+                              .runs = store::contents(one.path()).machines.at(0).runs}));
+  std::vector<std::string> problems;
+  for (std::vector<std::string> paths :
+       {std::vector{one.path().string(), other.path().string(), file, file},
+        std::vector{file, other.path().string(), one.path().string(), one.path().string()}}) {
+    const auto known = store::latest_machine_of(paths, problems);
+    REQUIRE(known.contexts.size() == 1);
+    CHECK(known.contexts[0].runs == 3);
+  }
+  CHECK(problems.empty());
+  knowledge::stored_run joined = store::contents(one.path()).machines.at(0).runs.at(0);
+  joined.ids.push_back(store::new_id("2026-02-01T12:00:00Z"));
+  files::write_text(file, files::to_json(knowledge::collection{.runs = {joined}}));
+  const std::vector<std::string> overlapping{one.path().string(), file};
+  CHECK(store::latest_machine_of(overlapping, problems).contexts[0].runs == 2);
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], ContainsSubstring(file + ": 1 of 2 joined runs"));
+}
+
 TEST_CASE("a stop request ends the reading and the writing of a database") {
   const scratch_directory folder;
   store::add(folder.path(), run({context(8)}));
@@ -780,7 +809,7 @@ TEST_CASE("a run that goes on is read as it is so far, and counts once when it h
   CHECK(files_in(folder.path(), ".run").size() == 1);  // the same one
   store::store_contents all = store::contents(folder.path());
   REQUIRE(all.machines.size() == 1);
-  CHECK(all.machines[0].under_way == 1);
+  CHECK(all.machines[0].under_way.size() == 1);
   CHECK(all.machines[0].runs.size() == 1);
   CHECK(all.machines[0].contexts.size() == 2);
 
