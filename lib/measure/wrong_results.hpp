@@ -33,8 +33,9 @@ struct wrong_arm {
 inline std::vector<wrong_arm> wrong_arms(const bench_results& launch) {
   std::vector<wrong_arm> all;
   for (const auto& [name, note] : launch.notes) {
+    if (note != wrong_result) continue;
     const std::size_t cell_end = name.find('/'), mark = name.find(left_out_mark);
-    if (note == wrong_result && cell_end < mark && mark != name.npos)
+    if (cell_end < mark && mark != name.npos)
       all.push_back({.collective = name.substr(0, cell_end),
                      .bytes = name.substr(cell_end + 1, mark - cell_end - 1),
                      .arm = name.substr(mark + left_out_mark.size())});
