@@ -102,11 +102,8 @@ int element_operation::unpack(void* self, const std::byte* packed, std::int64_t 
 
 std::byte* call_buffers::staging(std::size_t which, std::int64_t bytes) {
   is_staged_ = true;
-  if (staging_[which].size() < std::size_t(bytes)) {
-    std::vector<std::byte>().swap(staging_[which]);  // not both at once
-    staging_[which].resize(std::size_t(bytes));
-  }
-  return staging_[which].data();
+  staging_[which].borrow(bytes);
+  return staging_[which].get();
 }
 
 int call_buffers::prepare(const call& c, const calling_rank& at, const schedule& s, int root,
@@ -289,7 +286,7 @@ int call_buffers::bind_input(const schedule& s, const call_side& user, bool copy
   for (std::size_t i = 0; i < blocks_[input].size(); ++i) {
     const std::size_t k = all ? std::size_t(virtual_rank(int(i))) : 0;
     if (const int failure =
-            pack_block(blocks_[input][i], staging_[input].data() + dense_output[k].begin))
+            pack_block(blocks_[input][i], staging_[input].get() + dense_output[k].begin))
       return failure;
   }
   return MPI_SUCCESS;
@@ -369,7 +366,7 @@ int call_buffers::prepare_padded(std::int64_t padded_bytes) {
   return MPI_SUCCESS;
 }
 
-int call_buffers::finish_padded() {
+int call_buffers::unpack_padded() {
   for (int i = 0; i < at_.num_ranks; ++i) {
     user_block block = blocks_[output][std::size_t(i)];
     const std::byte* const from = bound_.output + padded_bytes_ * virtual_rank(i);
@@ -382,15 +379,22 @@ int call_buffers::finish_padded() {
     if (bytes < block.bytes()) block.count = bytes / block.layout.size;
     if (const int failure = unpack_block(from + sizeof bytes, block)) return failure;
   }
-  // Padding may multiply the bytes of a call, and many communicators may make one.
-  constexpr std::size_t most_kept_bytes = 1 << 20;
-  for (std::vector<std::byte>& copy : staging_)
-    if (copy.size() > most_kept_bytes) std::vector<std::byte>().swap(copy);
   return MPI_SUCCESS;
 }
 
 int call_buffers::finish() {
-  if (padded_bytes_ > 0) return finish_padded();
+  if (!is_staged_) return MPI_SUCCESS;
+  struct at_end {
+    scratch_memory (&copies)[2];
+    ~at_end() {
+      for (scratch_memory& copy : copies) copy.give_back();
+    }
+  } const gives_back{staging_};
+  return unpack();
+}
+
+int call_buffers::unpack() {
+  if (padded_bytes_ > 0) return unpack_padded();
   if (own_result_.memory) {
     user_block to = own_result_;
     to.memory = bytes_of(call_->receive.memory);
@@ -407,7 +411,7 @@ int call_buffers::finish() {
   for (std::size_t i = 0; i < blocks_[output].size(); ++i) {
     const std::size_t k = all ? std::size_t(virtual_rank(int(i))) : 0;
     if (const int failure =
-            unpack_block(staging_[output].data() + dense_[k].begin, blocks_[output][i]))
+            unpack_block(staging_[output].get() + dense_[k].begin, blocks_[output][i]))
       return failure;
   }
   return MPI_SUCCESS;

@@ -6,6 +6,7 @@
 #include "lib/call/call.hpp"
 #include "lib/call/datatype.hpp"
 #include "lib/exec/binding.hpp"
+#include "lib/exec/scratch.hpp"
 #include "railpass/schedule/nodes.hpp"
 
 #include <optional>
@@ -59,7 +60,7 @@ struct element_operation {
 /// Binds the buffers of a call: directly if memory is the wire format and the schedule can use the
 /// blocks in place; otherwise through packed copies (datatypes with holes, wrapped blocks of a
 /// root, displacements). Other ranks may lay out the same data differently, so nothing here chooses
-/// an arm. Keeps its memory from call to call.
+/// an arm. Keeps its tables from call to call; packed copies are scratch memory of the thread.
 class call_buffers {
  public:
   /// Binds the call's buffers for a schedule whose virtual rank 0 is the physical rank `root`, and
@@ -95,8 +96,10 @@ class call_buffers {
   /// must live until finish().
   void prepare_again(const call& c, const as_they_are& known);
 
-  /// Unpacks received data after the schedule has run. Returns an MPI error code. Throws
-  /// unlike_calls if a padded block has more data than this rank has room for.
+  /// Unpacks received data after the schedule has run, and gives back the packed copies. Returns an
+  /// MPI error code. Throws unlike_calls if a padded block has more data than this rank has room
+  /// for. After a failed schedule, whose messages may still be under way, call nothing: the copies
+  /// stay until the next call.
   int finish();
 
  private:
@@ -115,7 +118,8 @@ class call_buffers {
   int bind_input(const schedule& s, const call_side& user, bool copy);
   // Blocks of equal length that begin with the length of their data.
   int prepare_padded(std::int64_t padded_bytes);
-  int finish_padded();
+  int unpack();
+  int unpack_padded();
   int bind_side(std::size_t which, const call_side& user, bool all, bool copy, const schedule& s);
   std::byte* staging(std::size_t which, std::int64_t bytes);
   std::int32_t virtual_rank(int physical) const {
@@ -134,7 +138,7 @@ class call_buffers {
   std::vector<extent> tables_[2];      // of all ranks, by virtual rank
   std::vector<extent> dense_;          // of a packed output, by virtual rank
   std::vector<user_block> blocks_[2];  // by physical rank, or only this rank's block
-  std::vector<std::byte> staging_[2];
+  scratch_memory staging_[2];
   bool is_staged_ = false;           // staging_ is in use
   std::vector<std::byte> arrivals_;  // a byte per rank; also the result of a barrier
   bool unpack_output_ = false;

@@ -246,15 +246,15 @@ int host_copies::copy_side(copied_side& side, call_side& user, bool read) {
   }
   if (!gpu.owns(begin)) return MPI_SUCCESS;
   side.begin = begin;
-  if (side.memory.size() < std::size_t(end - begin)) side.memory.resize(std::size_t(end - begin));
+  side.memory.borrow(end - begin);
   // Copies block by block, because memory between blocks may belong to other code.
   for (const user_block& b : side.blocks)
     if (read || !b.layout.packed)
-      if (!gpu.copy(side.memory.data() + (begin_of(b) - begin), begin_of(b), span_of(b)))
+      if (!gpu.copy(side.memory.get() + (begin_of(b) - begin), begin_of(b), span_of(b)))
         return code_of(own_error::internal);
   user.memory =
-      displaced(side.memory.data(), std::int64_t(reinterpret_cast<std::uintptr_t>(user.memory) -
-                                                 reinterpret_cast<std::uintptr_t>(begin)));
+      displaced(side.memory.get(), std::int64_t(reinterpret_cast<std::uintptr_t>(user.memory) -
+                                                reinterpret_cast<std::uintptr_t>(begin)));
   return MPI_SUCCESS;
 }
 
@@ -277,12 +277,18 @@ int host_copies::prepare(const call& c, const calling_rank& at) {
 }
 
 int host_copies::finish() {
+  const int code = copy_back();
+  for (copied_side* const side : {&send_, &receive_}) side->memory.give_back();
+  return code;
+}
+
+int host_copies::copy_back() {
   if (!receive_.begin) return MPI_SUCCESS;
   const driver& gpu = *loaded.load(std::memory_order_acquire);
   if (const int failure = result_blocks(*user_, at_, false, receive_.blocks)) return failure;
   for (const user_block& b : receive_.blocks)
     if (b.bytes() > 0 &&
-        !gpu.copy(begin_of(b), receive_.memory.data() + (begin_of(b) - receive_.begin), span_of(b)))
+        !gpu.copy(begin_of(b), receive_.memory.get() + (begin_of(b) - receive_.begin), span_of(b)))
       return code_of(own_error::internal);
   return MPI_SUCCESS;
 }

@@ -24,7 +24,7 @@ inline constexpr std::string_view told_of_device_memory =
     "a rank may have memory of a GPU (RAILPASS_GPU=native, or Level Zero without railpass' preload "
     "library, which recognises that memory)";
 
-/// Host copies of a call's data in GPU memory. Keeps its memory from call to call.
+/// Host copies of a call's data in GPU memory, in scratch memory of the thread.
 class host_copies {
  public:
   /// Copies what the call reads. The call must live until finish(). Returns an MPI error code;
@@ -32,16 +32,18 @@ class host_copies {
   int prepare(const call& c, const calling_rank& at);
   /// The call with host copies in place of buffers in GPU memory; unchanged if there are none.
   const call& on_host() const { return on_host_; }
-  /// Copies received data back. Returns an MPI error code.
+  /// Copies received data back, and gives back the copies. Returns an MPI error code. After a
+  /// failed call, whose messages may still be under way, call nothing.
   int finish();
 
  private:
   struct copied_side {
-    std::vector<std::byte> memory;
+    scratch_memory memory;
     std::vector<user_block> blocks;  // in the GPU's memory
     std::byte* begin = nullptr;      // in the GPU's memory; null: this side has no copy
   };
   int copy_side(copied_side& side, call_side& user, bool read);
+  int copy_back();
 
   const call* user_ = nullptr;
   call on_host_{};

@@ -175,3 +175,17 @@ TEST_CASE("communicators share the scratch memory of long calls") {
   });
   CHECK(bytes < count * sizeof(int) / 4);
 }
+
+TEST_CASE("communicators share the memory of packed copies") {
+  const int bytes_per_block = (1 << 20) / communicator::duplicate_of_world().size();
+  const double bytes = bytes_per_communicator(8, [&](const communicator& one) {
+    REQUIRE(mpi::start_tuning(one) == MPI_SUCCESS);
+    std::vector<char> data(std::size_t(bytes_per_block) * std::size_t(one.size()),
+                           char(one.rank()));
+    const auto arm = collect(use("scattered"));
+    CHECK(mpi::all_to_all(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data.data(), bytes_per_block,
+                          MPI_CHAR, one, arm) == MPI_SUCCESS);
+    CHECK(data.back() == char(one.size() - 1));
+  });
+  CHECK(bytes < (1 << 20) / 4);
+}
