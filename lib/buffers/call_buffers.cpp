@@ -71,12 +71,12 @@ int blocks_of(const call_side& side, bool all, const calling_rank& at,
   return MPI_SUCCESS;
 }
 
-int pack_block(const user_block& from, std::byte* to) {
-  return pack_elements(from.memory, from.count, from.type, from.layout.size, from.layout.extent,
-                       to);
+int pack_block(const user_block& from, std::byte* to, MPI_Comm own) {
+  return pack_elements(from.memory, from.count, from.type, from.layout.size, from.layout.extent, to,
+                       own);
 }
-int unpack_block(const std::byte* from, const user_block& to) {
-  return unpack_elements(from, to.count, to.type, to.layout.size, to.layout.extent, to.memory);
+int unpack_block(const std::byte* from, const user_block& to, MPI_Comm own) {
+  return unpack_elements(from, to.count, to.type, to.layout.size, to.layout.extent, to.memory, own);
 }
 
 }  // namespace
@@ -92,12 +92,12 @@ int element_operation::apply(void* self, const std::byte* left, std::byte* right
 int element_operation::pack(void* self, const std::byte* memory, std::int64_t units,
                             std::byte* packed) {
   const auto& o = *static_cast<const element_operation*>(self);
-  return pack_elements(memory, units, o.type, o.layout.size, o.layout.extent, packed);
+  return pack_elements(memory, units, o.type, o.layout.size, o.layout.extent, packed, o.own);
 }
 int element_operation::unpack(void* self, const std::byte* packed, std::int64_t units,
                               std::byte* memory) {
   const auto& o = *static_cast<const element_operation*>(self);
-  return unpack_elements(packed, units, o.type, o.layout.size, o.layout.extent, memory);
+  return unpack_elements(packed, units, o.type, o.layout.size, o.layout.extent, memory, o.own);
 }
 
 std::byte* call_buffers::staging(std::size_t which, std::int64_t bytes) {
@@ -167,13 +167,14 @@ int call_buffers::prepare_message() {
   bound_.output = staging(output, message.bytes());
   unpack_output_ = at_.rank != c.root;
   dense_.assign(1, {0, message.bytes()});
-  return unpack_output_ ? MPI_SUCCESS : pack_block(message, bound_.output);
+  return unpack_output_ ? MPI_SUCCESS : pack_block(message, bound_.output, at_.own);
 }
 
 int call_buffers::prepare_reduction() {
   const call& c = *call_;
   operation_.type = c.receive.type;
   operation_.what = c.operation;
+  operation_.own = at_.own;
   datatype_layout& layout = operation_.layout;
   if (const int failure = layout_of(c.receive.type, at_.datatype_key, layout)) return failure;
   bound_.hooks = {.user_data = &operation_, .reduce = element_operation::apply};
@@ -253,8 +254,9 @@ int call_buffers::prepare_blocks(const schedule& s) {
     in = out;
     // The data for other ranks is in the output, in the rank's own block.
     if (out.staged)
-      if (const int failure = pack_block(blocks_[output][std::size_t(at_.rank)],
-                                         out.memory + dense_[std::size_t(virtual_rank())].begin))
+      if (const int failure =
+              pack_block(blocks_[output][std::size_t(at_.rank)],
+                         out.memory + dense_[std::size_t(virtual_rank())].begin, at_.own))
         return failure;
   } else if (input_of(c, at_.rank) != holding::nothing) {
     // An exchange in place reads its input from a copy.
@@ -286,7 +288,7 @@ int call_buffers::bind_input(const schedule& s, const call_side& user, bool copy
   for (std::size_t i = 0; i < blocks_[input].size(); ++i) {
     const std::size_t k = all ? std::size_t(virtual_rank(int(i))) : 0;
     if (const int failure =
-            pack_block(blocks_[input][i], staging_[input].get() + dense_output[k].begin))
+            pack_block(blocks_[input][i], staging_[input].get() + dense_output[k].begin, at_.own))
       return failure;
   }
   return MPI_SUCCESS;
@@ -361,7 +363,7 @@ int call_buffers::prepare_padded(std::int64_t padded_bytes) {
     std::byte* const to = sent + padded_bytes * virtual_rank(i);
     const std::int64_t bytes = block.bytes();
     std::memcpy(to, &bytes, sizeof bytes);
-    if (const int failure = pack_block(block, to + sizeof bytes)) return failure;
+    if (const int failure = pack_block(block, to + sizeof bytes, at_.own)) return failure;
   }
   return MPI_SUCCESS;
 }
@@ -377,7 +379,7 @@ int call_buffers::unpack_padded() {
                          " bytes where this rank has room for " + std::to_string(block.bytes()));
     // A block of fewer elements than expected leaves the rest of the memory as it is.
     if (bytes < block.bytes()) block.count = bytes / block.layout.size;
-    if (const int failure = unpack_block(from + sizeof bytes, block)) return failure;
+    if (const int failure = unpack_block(from + sizeof bytes, block, at_.own)) return failure;
   }
   return MPI_SUCCESS;
 }
@@ -403,15 +405,15 @@ int call_buffers::unpack() {
       return MPI_SUCCESS;
     }
     std::byte* const packed = staging(input, to.bytes());
-    if (const int failure = pack_block(own_result_, packed)) return failure;
-    return unpack_block(packed, to);
+    if (const int failure = pack_block(own_result_, packed, at_.own)) return failure;
+    return unpack_block(packed, to, at_.own);
   }
   if (!unpack_output_) return MPI_SUCCESS;
   const bool all = blocks_[output].size() > 1;
   for (std::size_t i = 0; i < blocks_[output].size(); ++i) {
     const std::size_t k = all ? std::size_t(virtual_rank(int(i))) : 0;
     if (const int failure =
-            unpack_block(staging_[output].get() + dense_[k].begin, blocks_[output][i]))
+            unpack_block(staging_[output].get() + dense_[k].begin, blocks_[output][i], at_.own))
       return failure;
   }
   return MPI_SUCCESS;
@@ -467,20 +469,22 @@ std::size_t packed_bytes(const std::vector<user_block>& blocks) {
   return std::size_t(bytes);
 }
 
-int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed) {
+int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed,
+                MPI_Comm own) {
   packed.resize(packed_bytes(blocks));
   std::byte* to = packed.data();
   for (const user_block& b : blocks) {
-    if (const int failure = pack_block(b, to)) return failure;
+    if (const int failure = pack_block(b, to, own)) return failure;
     to += b.bytes();
   }
   return MPI_SUCCESS;
 }
 
-int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_block>& blocks) {
+int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_block>& blocks,
+                  MPI_Comm own) {
   const std::byte* from = packed.data();
   for (const user_block& b : blocks) {
-    if (const int failure = unpack_block(from, b)) return failure;
+    if (const int failure = unpack_block(from, b, own)) return failure;
     from += b.bytes();
   }
   return MPI_SUCCESS;

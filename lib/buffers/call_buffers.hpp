@@ -30,7 +30,8 @@ struct user_block {
 struct calling_rank {
   int rank = 0;  ///< physical
   int num_ranks = 1;
-  int datatype_key = 0;  ///< see layout_of
+  int datatype_key = 0;          ///< see layout_of
+  MPI_Comm own = MPI_COMM_NULL;  ///< a communicator of railpass, whose errors are returned
 };
 
 /// The parts of the user's memory that hold the result of a call on this rank, by MPI's rules.
@@ -43,15 +44,18 @@ int result_blocks(const call& c, const calling_rank& at, bool before,
 int sent_blocks(const call& c, const calling_rank& at, std::vector<user_block>& blocks);
 
 std::size_t packed_bytes(const std::vector<user_block>& blocks);
-/// Convert to and from the wire format. Return an MPI error code.
-int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed);
-int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_block>& blocks);
+/// Convert to and from the wire format. Return an MPI error code. `own`: see calling_rank.
+int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed,
+                MPI_Comm own);
+int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_block>& blocks,
+                  MPI_Comm own);
 
 /// Tells the executor how to reduce elements.
 struct element_operation {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Op what = MPI_OP_NULL;
   datatype_layout layout{};
+  MPI_Comm own = MPI_COMM_NULL;  ///< see calling_rank
   static int apply(void* self, const std::byte* left, std::byte* right, std::int64_t units);
   static int pack(void* self, const std::byte* memory, std::int64_t units, std::byte* packed);
   static int unpack(void* self, const std::byte* packed, std::int64_t units, std::byte* memory);

@@ -61,20 +61,21 @@ int unpack_large_element(const std::byte* packed, MPI_Datatype type, std::int64_
   return code;
 }
 
-int pack_from_bottom(int count, MPI_Datatype type, std::byte* packed, int bytes) {
+int pack_from_bottom(int count, MPI_Datatype type, std::byte* packed, int bytes, MPI_Comm own) {
   MPI_Datatype moved = MPI_DATATYPE_NULL;
   if (const int failure = move_elements(count, type, &moved)) return failure;
   int position = 0;
-  const int code = PMPI_Pack(another_base, 1, moved, packed, bytes, &position, MPI_COMM_SELF);
+  const int code = PMPI_Pack(another_base, 1, moved, packed, bytes, &position, own);
   PMPI_Type_free(&moved);
   return code;
 }
 
-int unpack_to_bottom(const std::byte* packed, int bytes, int count, MPI_Datatype type) {
+int unpack_to_bottom(const std::byte* packed, int bytes, int count, MPI_Datatype type,
+                     MPI_Comm own) {
   MPI_Datatype moved = MPI_DATATYPE_NULL;
   if (const int failure = move_elements(count, type, &moved)) return failure;
   int position = 0;
-  const int code = PMPI_Unpack(packed, bytes, &position, another_base, 1, moved, MPI_COMM_SELF);
+  const int code = PMPI_Unpack(packed, bytes, &position, another_base, 1, moved, own);
   PMPI_Type_free(&moved);
   return code;
 }

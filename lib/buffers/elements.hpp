@@ -30,40 +30,47 @@ int in_portions(std::int64_t elements, std::int64_t size, std::int64_t extent, F
 }
 
 /// MPI_Pack and MPI_Unpack for cases that MPI does not support: an element whose size exceeds int,
-/// and MPI_BOTTOM, which MPICH refuses. Local; return an MPI error code.
+/// and MPI_BOTTOM, which MPICH refuses. Local; return an MPI error code. `own`: a communicator
+/// whose errors are returned, because the handler of another one would hear of a datatype without
+/// MPI_Type_commit before the caller can report it.
 int pack_large_element(const std::byte* memory, MPI_Datatype type, std::int64_t size,
                        std::byte* packed);
 int unpack_large_element(const std::byte* packed, MPI_Datatype type, std::int64_t size,
                          std::byte* memory);
-int pack_from_bottom(int count, MPI_Datatype type, std::byte* packed, int bytes);
-int unpack_to_bottom(const std::byte* packed, int bytes, int count, MPI_Datatype type);
+int pack_from_bottom(int count, MPI_Datatype type, std::byte* packed, int bytes, MPI_Comm own);
+int unpack_to_bottom(const std::byte* packed, int bytes, int count, MPI_Datatype type,
+                     MPI_Comm own);
 
-/// Packs `elements` at `memory` to `size` bytes each. Local; returns an MPI error code.
+/// Packs `elements` at `memory` to `size` bytes each. Local; returns an MPI error code. `own`: see
+/// pack_from_bottom().
 inline int pack_elements(const std::byte* memory, std::int64_t elements, MPI_Datatype type,
-                         std::int64_t size, std::int64_t extent, std::byte* packed) {
-  return in_portions(
-      elements, size, extent, [&](std::int64_t first, std::int64_t to, int n, int bytes) {
-        const std::byte* const from = displaced(memory, first);
-        if (size > std::numeric_limits<int>::max())
-          return pack_large_element(from, type, size, packed + to);
-        if (from == MPI_BOTTOM) return pack_from_bottom(n, type, packed + to, bytes);
-        int position = 0;
-        return PMPI_Pack(from, n, type, packed + to, bytes, &position, MPI_COMM_SELF);
-      });
+                         std::int64_t size, std::int64_t extent, std::byte* packed, MPI_Comm own) {
+  return in_portions(elements, size, extent,
+                     [&](std::int64_t first, std::int64_t to, int n, int bytes) {
+                       const std::byte* const from = displaced(memory, first);
+                       if (size > std::numeric_limits<int>::max())
+                         return pack_large_element(from, type, size, packed + to);
+                       if (from == MPI_BOTTOM)
+                         return pack_from_bottom(n, type, packed + to, bytes, own);
+                       int position = 0;
+                       return PMPI_Pack(from, n, type, packed + to, bytes, &position, own);
+                     });
 }
 
 /// The inverse of pack_elements().
 inline int unpack_elements(const std::byte* packed, std::int64_t elements, MPI_Datatype type,
-                           std::int64_t size, std::int64_t extent, std::byte* memory) {
-  return in_portions(
-      elements, size, extent, [&](std::int64_t first, std::int64_t from, int n, int bytes) {
-        std::byte* const to = displaced(memory, first);
-        if (size > std::numeric_limits<int>::max())
-          return unpack_large_element(packed + from, type, size, to);
-        if (to == MPI_BOTTOM) return unpack_to_bottom(packed + from, bytes, n, type);
-        int position = 0;
-        return PMPI_Unpack(packed + from, bytes, &position, to, n, type, MPI_COMM_SELF);
-      });
+                           std::int64_t size, std::int64_t extent, std::byte* memory,
+                           MPI_Comm own) {
+  return in_portions(elements, size, extent,
+                     [&](std::int64_t first, std::int64_t from, int n, int bytes) {
+                       std::byte* const to = displaced(memory, first);
+                       if (size > std::numeric_limits<int>::max())
+                         return unpack_large_element(packed + from, type, size, to);
+                       if (to == MPI_BOTTOM)
+                         return unpack_to_bottom(packed + from, bytes, n, type, own);
+                       int position = 0;
+                       return PMPI_Unpack(packed + from, bytes, &position, to, n, type, own);
+                     });
 }
 
 }  // namespace railpass::internal

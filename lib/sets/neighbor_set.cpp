@@ -206,6 +206,7 @@ int neighbor_set::tuned::result_blocks_of(const neighbor_call& c, std::vector<us
 int neighbor_set::tuned::run_verified(neighbor_version by, const neighbor_call& c) {
   std::vector<user_block> blocks;
   std::vector<std::byte> ours, theirs;
+  MPI_Comm const own = decider().joint().lane().of().comm;
   int failure = run_version(by, c);
   const auto go_on = [&](auto action) {
     try {
@@ -215,11 +216,11 @@ int neighbor_set::tuned::run_verified(neighbor_version by, const neighbor_call& 
     }
   };
   go_on([&] { return result_blocks_of(c, blocks); });
-  go_on([&] { return pack_blocks(blocks, ours); });
+  go_on([&] { return pack_blocks(blocks, ours, own); });
   if (failure != MPI_SUCCESS) request_state_->fail();
   if (const int code = run_native(c)) return code;
   bool alike = false;
-  go_on([&] { return pack_blocks(blocks, theirs); });
+  go_on([&] { return pack_blocks(blocks, theirs, own); });
   go_on([&] { return compare_values(blocks, ours, theirs, alike); });
   if (failure != MPI_SUCCESS) return raise(c, failure);
   if (!alike)

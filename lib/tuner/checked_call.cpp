@@ -129,7 +129,7 @@ int checked_call::spans_of(const std::vector<user_block>& blocks) {
   bool packed = true;
   for (const user_block& b : blocks) packed = packed && b.is_packed();
   if (!packed)
-    if (const int failure = pack_blocks(blocks, packed_)) return failure;
+    if (const int failure = pack_blocks(blocks, packed_, at_.own)) return failure;
   std::size_t at = 0;
   for (const user_block& b : blocks) {
     const auto bytes = std::size_t(b.bytes());

@@ -149,17 +149,17 @@ int kept_call::input_blocks() {
 int kept_call::keep_input() {
   if (is_sum_) {
     if (const int failure = sent_blocks(call_, at_, blocks_)) return failure;
-    if (const int failure = pack_blocks(blocks_, terms_)) return failure;
+    if (const int failure = pack_blocks(blocks_, terms_, at_.own)) return failure;
     make_absolute(components_of(call_.receive.type), terms_);
     magnitudes_.resize(terms_.size());
   }
   if (const int failure = input_blocks()) return failure;
-  return pack_blocks(blocks_, input_);
+  return pack_blocks(blocks_, input_, at_.own);
 }
 
 int kept_call::restore_input() {
   if (const int failure = input_blocks()) return failure;
-  return unpack_blocks(input_, blocks_);
+  return unpack_blocks(input_, blocks_, at_.own);
 }
 
 int kept_call::result_bytes(std::size_t& bytes) {
@@ -170,12 +170,12 @@ int kept_call::result_bytes(std::size_t& bytes) {
 
 int kept_call::keep_result(std::vector<std::byte>& result) {
   if (const int failure = result_blocks(call_, at_, false, blocks_)) return failure;
-  return pack_blocks(blocks_, result);
+  return pack_blocks(blocks_, result, at_.own);
 }
 
 int kept_call::put_back(const std::vector<std::byte>& result) {
   if (const int failure = result_blocks(call_, at_, false, blocks_)) return failure;
-  return unpack_blocks(result, blocks_);
+  return unpack_blocks(result, blocks_, at_.own);
 }
 
 int kept_call::sum_magnitudes() {

@@ -607,7 +607,9 @@ void session::record_failure_of_rails() {
                   over_rails_->rail.failure());
 }
 
-calling_rank session::caller() const { return {rank_, num_ranks_, process_.datatype_key()}; }
+calling_rank session::caller() const {
+  return {rank_, num_ranks_, process_.datatype_key(), joint_.lane().of().comm};
+}
 
 std::uint8_t session::policy_index(std::string_view name) {
   for (std::size_t i = 0; i < policies_.size(); ++i)

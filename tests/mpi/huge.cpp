@@ -142,7 +142,7 @@ TEST_CASE("buffers of huge calls are bound where MPI says they are") {
     return reinterpret_cast<const char*>(place) - memory;
   };
   constexpr int p = 4, rank = 2;
-  const calling_rank at{rank, p, process::get()->datatype_key()};
+  const calling_rank at{rank, p, process::get()->datatype_key(), MPI_COMM_SELF};
 
   SECTION("all_gatherv, blocks with gaps, 2^33 bytes apart and more") {
     const std::vector<int> counts{1 << 30, 3, 2'000'000'000, 7};
@@ -289,7 +289,7 @@ TEST_CASE("an element of more than 2^31 bytes is packed and unpacked") {
     repeated_memory memory(length, length);
     memory.fill(0);
     CHECK(pack_elements(reinterpret_cast<std::byte*>(memory.data()), 1, type, size, 0,
-                        reinterpret_cast<std::byte*>(wire.data())) == MPI_SUCCESS);
+                        reinterpret_cast<std::byte*>(wire.data()), MPI_COMM_SELF) == MPI_SUCCESS);
     CHECK(wire.wrong_bytes() == 0);
     MPI_Type_free(&resized);
     MPI_Type_free(&type);
@@ -301,8 +301,8 @@ TEST_CASE("an element of more than 2^31 bytes is packed and unpacked") {
     MPI_Type_commit(&type);
     repeated_memory memory(distance * repetitions, distance);
     CHECK(unpack_elements(reinterpret_cast<std::byte*>(wire.data()), 1, type, size,
-                          distance * repetitions,
-                          reinterpret_cast<std::byte*>(memory.data())) == MPI_SUCCESS);
+                          distance * repetitions, reinterpret_cast<std::byte*>(memory.data()),
+                          MPI_COMM_SELF) == MPI_SUCCESS);
     CHECK(std::memcmp(memory.data(), wire.data(), length) == 0);
     for (std::int64_t i = length; i < distance; ++i)
       if (memory.data()[i] != 0) FAIL("a hole was written to at byte " << i);

@@ -370,3 +370,18 @@ TEST_CASE("results without bytes are compared with the MPI library's") {
   CHECK(out == untouched);
   CHECK(said.texts.empty());
 }
+
+TEST_CASE("a datatype without MPI_Type_commit is an error that the communicator returns") {
+  const communicator world = communicator::duplicate_of_world();
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  MPI_Datatype uncommitted = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, 1, 2, MPI_INT, &uncommitted);
+  const std::vector<int> in(4, 5);
+  std::vector<int> out(2 * std::size_t(world.size()));
+  const int code = mpi::all_gather(in.data(), 1, uncommitted, out.data(), 2, MPI_INT, world,
+                                   collect(use("ring")));
+  int kind = MPI_SUCCESS;
+  MPI_Error_class(code, &kind);
+  CHECK(kind == MPI_ERR_TYPE);
+  MPI_Type_free(&uncommitted);
+}
