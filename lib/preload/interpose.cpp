@@ -13,10 +13,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <link.h>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <unistd.h>
+#include <vector>
 
 namespace railpass::internal::preload {
 namespace {
@@ -42,15 +44,41 @@ const void* object_of(const void* address) {
   return address && dladdr(address, &found) ? found.dli_fbase : nullptr;
 }
 
+// Whether dlsym finds an MPI library with this handle, and not this library's own functions.
+bool finds_mpi(void* handle) {
+  const void* const barrier = dlsym(handle, "PMPI_Barrier");
+  return barrier && object_of(barrier) != object_of(reinterpret_cast<const void*>(&finds_mpi));
+}
+
+// The handle of a loaded object with an MPI library; null if there is none.
+void* handle_of_loaded(const char* path) {
+  void* const handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  if (!handle || finds_mpi(handle)) return handle;
+  dlclose(handle);
+  return nullptr;
+}
+
+std::vector<std::string> loaded_objects() {
+  std::vector<std::string> paths;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* result) {
+        static_cast<std::vector<std::string>*>(result)->emplace_back(info->dlpi_name);
+        return 0;
+      },
+      &paths);
+  return paths;
+}
+
 // The handle with which dlsym finds the function that the caller would have called without us.
 void* handle_of_mpi(const void* caller) {
-  if (dlsym(RTLD_NEXT, "PMPI_Barrier")) return RTLD_NEXT;
+  if (finds_mpi(RTLD_NEXT)) return RTLD_NEXT;
   // The MPI library of a plug-in: Python modules load MPI in this way.
   Dl_info found{};
-  void* const plug_in = dladdr(caller, &found) && found.dli_fname
-                            ? dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
-                            : nullptr;
-  if (plug_in && dlsym(plug_in, "PMPI_Barrier")) return plug_in;
+  if (dladdr(caller, &found) && found.dli_fname)
+    if (void* const handle = handle_of_loaded(found.dli_fname)) return handle;
+  // A function that ends with the call jumps here, so `caller` is where that function was called.
+  for (const std::string& path : loaded_objects())
+    if (void* const handle = handle_of_loaded(path.c_str())) return handle;
   tell("a collective of MPI was called, but the caller has no MPI library");
   _exit(127);  // like the dynamic linker for a missing function
 }

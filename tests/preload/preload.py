@@ -814,6 +814,14 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(output, self.start(SYSTEM_PYTHON, HERE / "collectives_of_python.py").stdout)
         self.assertLessEqual({"broadcast", "all_reduce", "all_gather"}, set(calls))
 
+    def test_a_plug_in_that_jumps_into_mpi(self):
+        program, plug_in = self.path("with_plug_in"), self.library("plug_in.c", "-O2")
+        good, said = compile_with("cc", "with_plug_in.c", program, "-ldl")
+        self.assertTrue(good, said)
+        output, calls = self.tuned(program, plug_in)
+        self.assertEqual(output, "")
+        self.assertEqual(set(calls), {"all_reduce"})
+
     def test_another_mpi(self):
         other = {"openmpi": "mpich", "mpich": "openmpi"}[FAMILY]
         compiler, launcher = shutil.which(f"mpicc.{other}"), shutil.which(f"mpiexec.{other}")
