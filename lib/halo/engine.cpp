@@ -121,7 +121,7 @@ void engine::fail(const mpi_failure& failure) {
   failed_ = true;
   if (comm_.handle != MPI_COMM_NULL) {
     PMPI_Comm_set_errhandler(comm_.handle, users_handler_);
-    PMPI_Comm_call_errhandler(comm_.handle, failure.code);
+    call_error_handler(comm_.handle, failure.code);
     PMPI_Comm_set_errhandler(comm_.handle, MPI_ERRORS_RETURN);
   }
   throw error("halo_exchange '" + name_ + "': " + failure.text());

@@ -464,6 +464,16 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(output, "30 caught, 0 wrong\n")
         self.assertGreater(calls["all_reduce"], 100)
 
+    def test_an_error_handler_that_leaves_a_halo_exchange(self):
+        libraries, program = Path(PRELOAD).parent, self.path("failed_halo")
+        good, said = compile_with(MPICC, "failed_halo.c", program,
+                                  f"-I{HERE.parent.parent / 'include'}", f"-L{libraries}",
+                                  "-Wl,--no-as-needed", "-lrailpass", f"-Wl,-rpath,{libraries}")
+        self.assertTrue(good, said)
+        output, calls = self.tuned(program)
+        self.assertEqual(output, "caught\n")
+        self.assertIn("all_reduce", calls)
+
     def test_signals_and_few_files(self):
         program, hostile = self.program("all_collectives.c"), self.library("hostile.c")
         plain = self.start(program).stdout
