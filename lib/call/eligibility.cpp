@@ -2,35 +2,15 @@
 #include "lib/call/eligibility.hpp"
 
 #include "lib/call/datatype.hpp"
+#include "lib/call/is_mpich.hpp"
 #include "lib/exec/binding.hpp"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
-#include <string_view>
 
 namespace railpass::internal {
 
 namespace {
-
-// MPICH and its derivatives refuse the overlaps of buffers below, and refuse MPI_DATATYPE_NULL only
-// if there is data.
-#if defined(MPICH_VERSION) || defined(I_MPI_VERSION)
-constexpr bool is_mpich() { return true; }
-#elif defined(OMPI_MAJOR_VERSION)
-constexpr bool is_mpich() { return false; }
-#else  // the standard ABI: what runs is not known before
-bool is_mpich() {
-  static const bool is = [] {
-    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-    int length = 0;
-    PMPI_Get_library_version(text.data(), &length);
-    const std::string_view version = text.data();
-    return version.find("MPICH") != version.npos || version.starts_with("Intel(R) MPI");
-  }();
-  return is;
-}
-#endif
 
 // The product of non-negative numbers; negative if a factor is negative or the product too large.
 std::int64_t times(std::int64_t count, std::int64_t bytes) {
@@ -89,7 +69,8 @@ part received_part(const call& c, int rank) {
   }
 }
 
-// Whether blocks of different lengths are valid.
+// Whether blocks of different lengths are valid. MPICH refuses MPI_DATATYPE_NULL only if there is
+// data.
 bool are_valid(const call_side& side, bool has_types, int num_blocks) {
   if (!side.counts || !side.displacements) return false;
   if (has_types ? !side.types : bytes_of(0, side.type) < 0) return false;
@@ -145,7 +126,8 @@ bool has_own_block(const call_side& side, int rank) {
   return (side.counts ? side.counts[rank] : side.count) != 0;
 }
 
-// Whether send and receive buffer are the same memory in cases that the MPI library checks.
+// Whether send and receive buffer are the same memory in cases that the MPI library checks. Only
+// MPICH checks more than a reduce.
 bool is_refused_as_alias(const call& c, int rank) {
   const call_side &s = c.send, &r = c.receive;
   if (s.in_place() || r.in_place() || !s.memory) return false;

@@ -6,6 +6,7 @@
 // both sides in between.
 #pragma once
 
+#include "lib/call/is_mpich.hpp"
 #include "lib/halo/version.hpp"
 
 #include <cmath>
@@ -99,12 +100,10 @@ class posted : public one_sided {
 
  protected:
   posted(resources& shared, pattern how, layout in, access by) : one_sided(shared, how, in, by) {
-#if defined(MPICH) || defined(MPICH_NAME)
-    if (by_pairs_)
+    if (by_pairs_ && is_mpich())
       throw unavailable{
           "MPICH counts posts without looking whose they are, and a rank that is ahead "
           "posts early"};
-#endif
     std::vector<std::size_t> together;
     for (std::size_t i = 0; i < num_shifts(); ++i) {
       together.push_back(i);
