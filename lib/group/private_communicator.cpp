@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/group/private_communicator.hpp"
 
+#include "railpass/base/error.hpp"
+
+#include <string>
+
 namespace railpass::internal {
 
 namespace {
@@ -25,6 +29,12 @@ class returned_errors {
 };
 
 }  // namespace
+
+void require_intra_communicator(MPI_Comm comm, const char* subject) {
+  int is_inter = 1;
+  if (comm != MPI_COMM_NULL) PMPI_Comm_test_inter(comm, &is_inter);
+  if (is_inter) throw error(std::string(subject) + ": expected an intra-communicator");
+}
 
 int make_private_communicator(MPI_Comm user, private_communicator& result) {
   const returned_errors guard(user);

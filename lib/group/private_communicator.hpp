@@ -18,6 +18,10 @@ struct private_communicator {
   }
 };
 
+/// Throws error, whose message begins with `subject`, unless `comm` is an intra-communicator.
+/// Local.
+void require_intra_communicator(MPI_Comm comm, const char* subject);
+
 /// Collective over `user`. Made for its group, not duplicated: MPI_Comm_dup would run the user's
 /// attribute callbacks; and not split, for which all ranks would first have to hear of all colours.
 /// Returns an MPI error code.

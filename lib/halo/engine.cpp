@@ -31,10 +31,7 @@ class ends_call_on_exception {
 
 engine::engine(const mpi::halo_arguments& arguments) : name_(arguments.options.name) {
   const inside guard;
-  int is_inter = 0;
-  if (arguments.comm != MPI_COMM_NULL) PMPI_Comm_test_inter(arguments.comm, &is_inter);
-  if (arguments.comm == MPI_COMM_NULL || is_inter)
-    throw error("halo_exchange: expected an intra-communicator");
+  require_intra_communicator(arguments.comm, "halo_exchange");
   try {
     check("MPI_Comm_get_errhandler", PMPI_Comm_get_errhandler(arguments.comm, &users_handler_));
     check("MPI_Comm_create", make_private_communicator(arguments.comm, comm_));

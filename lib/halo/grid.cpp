@@ -25,14 +25,18 @@ void check(const char* call, int code) {
 }
 
 // Why the arguments, which are equal on all ranks, are invalid.
-std::string problem_of(std::span<const std::int64_t> global, const suggestion_options& options) {
+std::string problem_of(std::span<const std::int64_t> global, const std::vector<bool>& periodic,
+                       const suggestion_options& options) {
   for (std::size_t k = 0; k < global.size(); ++k)
     if (global[k] < 1)
       return std::to_string(global[k]) + " elements in dimension " + std::to_string(k) +
              "; expected at least 1";
-  if (constexpr std::size_t most_dimensions = 8; global.size() > most_dimensions)
-    return std::to_string(global.size()) + " dimensions; expected at most " +
+  if (constexpr std::size_t most_dimensions = 8; global.empty() || global.size() > most_dimensions)
+    return std::to_string(global.size()) + " dimensions; expected 1 to " +
            std::to_string(most_dimensions);
+  if (periodic.size() != global.size())
+    return "periodic has " + std::to_string(periodic.size()) + " elements; expected " +
+           std::to_string(global.size()) + ", one for each dimension";
   if (options.width < 0) return "width " + std::to_string(options.width) + "; expected 0 or more";
   if (options.element_bytes < 1)
     return "elements of " + std::to_string(options.element_bytes) + " bytes; expected at least 1";
@@ -105,7 +109,8 @@ std::vector<int> suggest_grid(MPI_Comm comm, std::span<const std::int64_t> globa
                               const std::vector<bool>& periodic,
                               const suggestion_options& options) {
   const inside guard;
-  if (const std::string problem = problem_of(global, options); !problem.empty())
+  require_intra_communicator(comm, "cartesian::suggest");
+  if (const std::string problem = problem_of(global, periodic, options); !problem.empty())
     throw error("cartesian::suggest: " + problem);
   private_communicator own;
   check("MPI_Comm_create", make_private_communicator(comm, own));
@@ -129,7 +134,7 @@ std::vector<int> suggest_grid(MPI_Comm comm, std::span<const std::int64_t> globa
 
 process_grid grid_of(MPI_Comm comm, int dimensions) {
   int kind = MPI_UNDEFINED, found = 0;
-  check("MPI_Topo_test", PMPI_Topo_test(comm, &kind));
+  if (comm != MPI_COMM_NULL) check("MPI_Topo_test", PMPI_Topo_test(comm, &kind));
   if (kind == MPI_CART) check("MPI_Cartdim_get", PMPI_Cartdim_get(comm, &found));
   if (kind != MPI_CART || found != dimensions)
     throw error("cartesian::of: the communicator has " +

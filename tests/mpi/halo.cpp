@@ -634,4 +634,25 @@ TEST_CASE("a grid is that of MPI's Cartesian communicator, or the one suggested"
   CHECK_THAT(error_of(world, [&] { cartesian<1>::suggest(world, {p}, {}, {.width = 2}); }),
              ContainsSubstring("less than 2 elements"));
   CHECK_THROWS_WITH(cartesian<1>::suggest(world, {0}), ContainsSubstring("0 elements"));
+  CHECK_THROWS_WITH(mpi::suggest_grid(world, {}, {}, {}), ContainsSubstring("0 dimensions"));
+  const std::array<std::int64_t, 2> global{10, 10};
+  CHECK_THROWS_WITH(mpi::suggest_grid(world, global, {true}, {}),
+                    ContainsSubstring("one for each dimension"));
+  CHECK_THROWS_WITH(cartesian<1>::of(MPI_COMM_NULL), ContainsSubstring("no Cartesian topology"));
+  CHECK_THROWS_WITH(cartesian<1>::suggest(MPI_COMM_NULL, {10}),
+                    ContainsSubstring("expected an intra-communicator"));
+}
+
+TEST_CASE("an inter-communicator has no grid") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  const bool is_odd = world.rank() % 2 == 1;
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Comm_split(world, is_odd, 0, &made);
+  const communicator half(made);
+  MPI_Intercomm_create(half, 0, world, is_odd ? 0 : 1, 0, &made);
+  const communicator bridge(made);
+  CHECK_THROWS_WITH(cartesian<1>::of(bridge), ContainsSubstring("no Cartesian topology"));
+  CHECK_THROWS_WITH(cartesian<1>::suggest(bridge, {10}),
+                    ContainsSubstring("expected an intra-communicator"));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The calls of railpass/rails.hpp.
+#include "lib/group/private_communicator.hpp"
 #include "lib/rails/communicator/communicator_rails.hpp"
 #include "lib/runtime/process.hpp"
 #include "railpass/rails.hpp"
@@ -83,9 +84,7 @@ void check_whole(const message& m, const transport::operation& o) {
 
 void open_rails(MPI_Comm comm, const rails_options& options) {
   process& p = required_process("railpass::mpi::open_rails");
-  int inter = 0;
-  PMPI_Comm_test_inter(comm, &inter);
-  if (inter) throw error("railpass::mpi::open_rails: expected an intra-communicator");
+  require_intra_communicator(comm, "railpass::mpi::open_rails");
   const std::string& rails = options.rails.empty() ? p.values().rails : options.rails;
   const std::string& how = options.strategy.empty() ? p.values().strategy : options.strategy;
   const double budget_s = options.budget_s < 0 ? p.values().rails_budget : options.budget_s;
