@@ -6,10 +6,11 @@
  * librailpass.
  *
  * All functions return an MPI error code. After MPI_ERR_OTHER, railpass_error_text() explains errors
- * that railpass itself found. Handles are NULL after a failure, and free functions accept NULL. All
- * ranks of the communicator call collective functions in the same order, and all ranks get the
- * error, except if an argument is missing on one rank only. Functions whose names end in _f take
- * Fortran's handles (railpass_fint) of communicators and datatypes, and are otherwise the same.
+ * that railpass itself found, except in collectives, whose errors the log explains. Handles are NULL
+ * after a failure, and free functions accept NULL. All ranks of the communicator call collective
+ * functions in the same order, and all ranks get the error, except if an argument is missing on one
+ * rank only. Functions whose names end in _f take Fortran's handles (railpass_fint) of communicators
+ * and datatypes, and are otherwise the same.
  */
 #ifndef RAILPASS_RAILPASS_H
 #define RAILPASS_RAILPASS_H

@@ -148,6 +148,10 @@ int railpass_configure_f(railpass_fint comm, const char* setting, const char* va
 int railpass_start_tuning(MPI_Comm comm) {
   int code = MPI_SUCCESS;
   const int problem = code_of([&] { code = mpi::start_tuning(comm); });
+  if (code == MPI_ERR_OTHER)
+    internal::c::remember_error(
+        "railpass_start_tuning: the communicator is not tuned, because its ranks have different "
+        "settings and RAILPASS_STRICT is on; see the log of railpass");
   return problem == MPI_SUCCESS ? code : problem;
 }
 int railpass_start_tuning_f(railpass_fint comm) { return railpass_start_tuning(comm_of(comm)); }

@@ -68,6 +68,14 @@ TEST_CASE("collectives of C are the tuned ones") {
   CHECK_THAT(problem_of(railpass_configure(world, nullptr, "1")), ContainsSubstring("a setting"));
 }
 
+TEST_CASE("settings that differ where they must not are explained") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  REQUIRE(railpass_configure(world, "strict", "on") == MPI_SUCCESS);
+  REQUIRE(railpass_configure(world, "seed", std::to_string(world.rank()).c_str()) == MPI_SUCCESS);
+  CHECK_THAT(problem_of(railpass_start_tuning(world)), ContainsSubstring("different settings"));
+}
+
 TEST_CASE("a set and a region of C say what is wrong with their use, and learn otherwise") {
   const communicator world = communicator::duplicate_of_world();
   const std::array attributes{"tile", "order"};
