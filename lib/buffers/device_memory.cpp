@@ -4,7 +4,6 @@
 #include "lib/call/own_errors.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -12,8 +11,8 @@
 #include <initializer_list>
 #include <link.h>
 #include <mutex>
-#include <span>
 #include <string_view>
+#include <vector>
 
 namespace railpass::internal {
 
@@ -133,11 +132,19 @@ struct level_zero_driver : driver {
            find(library, "zeCommandListAppendMemoryCopy", append_copy) &&
            find(library, "zeCommandListDestroy", destroy_list);
   }
+  std::vector<void*> known_contexts() const {
+    std::vector<void*> known(8);
+    std::size_t count = contexts(known.data(), known.size());
+    while (count > known.size()) {
+      known.resize(count);
+      count = contexts(known.data(), known.size());
+    }
+    known.resize(count);
+    return known;
+  }
   owner owner_of(const void* memory) const {
     constexpr int of_device = 2;  // ZE_MEMORY_TYPE_DEVICE
-    std::array<void*, 32> known{};
-    const std::size_t count = contexts(known.data(), known.size());
-    for (void* const context : std::span(known).first(count)) {
+    for (void* const context : known_contexts()) {
       allocation found;
       void* device = nullptr;
       if (properties(context, memory, &found, &device) == 0 && found.type == of_device)

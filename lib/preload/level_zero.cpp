@@ -3,27 +3,22 @@
 // The preload library's functions for Level Zero, the driver of Intel's GPUs. They record contexts,
 // because the driver identifies memory only by its context. Loads nothing.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <dlfcn.h>
 #include <mutex>
+#include <new>
+#include <vector>
 
 namespace {
 
-constexpr int uninitialized = 0x78000001;  // ZE_RESULT_ERROR_UNINITIALIZED
+constexpr int uninitialized = 0x78000001;       // ZE_RESULT_ERROR_UNINITIALIZED
+constexpr int out_of_host_memory = 0x70000002;  // ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
 
 std::mutex noting;
-std::array<void*, 32> contexts;  // memory of further ones is not recognised
-std::size_t num_contexts = 0;
-
-void note(void* context) {
-  const std::lock_guard lock(noting);
-  if (num_contexts < contexts.size()) contexts[num_contexts++] = context;
-}
-void forget(void* context) {
-  const std::lock_guard lock(noting);
-  const auto end = contexts.begin() + std::ptrdiff_t(num_contexts);
-  num_contexts = std::size_t(std::remove(contexts.begin(), end, context) - contexts.begin());
+// Exists before constructors run and after destructors have run, because programs make calls then.
+std::vector<void*>& contexts() {
+  static std::vector<void*>& all = *new std::vector<void*>;
+  return all;
 }
 
 // The driver's own function, also where only a plug-in has loaded it.
@@ -36,6 +31,24 @@ Function* drivers(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
+// Notes the context if it was created. Memory of a context that is not noted would count as the
+// host's, so there is no such context.
+int noted(int code, void* const* context) {
+  if (code != 0) return code;
+  try {
+    const std::lock_guard lock(noting);
+    contexts().push_back(*context);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    if (const auto destroy = drivers<int(void*)>("zeContextDestroy")) destroy(*context);
+    return out_of_host_memory;
+  }
+}
+void forget(void* context) {
+  const std::lock_guard lock(noting);
+  std::erase(contexts(), context);
+}
+
 }  // namespace
 
 extern "C" {
@@ -43,9 +56,7 @@ extern "C" {
 [[gnu::visibility("default")]] int zeContextCreate(void* driver, const void* description,
                                                    void** context) {
   const auto create = drivers<int(void*, const void*, void**)>("zeContextCreate");
-  const int code = create ? create(driver, description, context) : uninitialized;
-  if (code == 0) note(*context);
-  return code;
+  return noted(create ? create(driver, description, context) : uninitialized, context);
 }
 
 [[gnu::visibility("default")]] int zeContextCreateEx(void* driver, const void* description,
@@ -53,10 +64,8 @@ extern "C" {
                                                      void** context) {
   const auto create =
       drivers<int(void*, const void*, unsigned, void**, void**)>("zeContextCreateEx");
-  const int code =
-      create ? create(driver, description, num_devices, devices, context) : uninitialized;
-  if (code == 0) note(*context);
-  return code;
+  return noted(create ? create(driver, description, num_devices, devices, context) : uninitialized,
+               context);
 }
 
 [[gnu::visibility("default")]] int zeContextDestroy(void* context) {
@@ -65,12 +74,11 @@ extern "C" {
   return destroy ? destroy(context) : uninitialized;
 }
 
-/// For librailpass: the contexts that there are; returns how many.
+/// For librailpass: as many contexts as there is room for. Returns how many there are.
 [[gnu::visibility("default")]] std::size_t railpass_level_zero_contexts(void** room,
                                                                         std::size_t most) {
   const std::lock_guard lock(noting);
-  const std::size_t count = std::min(num_contexts, most);
-  std::copy_n(contexts.begin(), count, room);
-  return count;
+  std::copy_n(contexts().begin(), std::min(contexts().size(), most), room);
+  return contexts().size();
 }
 }
