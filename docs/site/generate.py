@@ -126,7 +126,7 @@ messages (n) and blocks (b).
 
 `railpass schedule broadcast:binomial -p 8 --svg picture.svg` draws an algorithm; the site shows a picture of each
 algorithm that sends messages. `railpass verify --collective broadcast -p 12 --ranks-per-node 4 --ranks-per-cache 4` proves all
-algorithms, also those for nodes or caches.
+algorithms that 12 ranks allow, also those for nodes or caches, and names all others.
 """
     last = None
     for one in list_of_algorithms(program):

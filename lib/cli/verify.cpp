@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "collectives/verify.hpp"
 
+#include "lib/base/join.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/report/table.hpp"
 
@@ -54,6 +55,17 @@ report::table table_of(const std::vector<summary>& algorithms) {
   return lines;
 }
 
+// The collective's algorithms, of names that contain `name`, that are not among the results.
+std::vector<std::string> left_out(collective op, const std::string& name,
+                                  const std::vector<verification>& results) {
+  std::vector<std::string> names;
+  for (const algorithm* const a : all_algorithms)
+    if (a->op == op && !a->is_native() && a->name.find(name) != std::string_view::npos &&
+        std::ranges::find(results, a->name, &verification::algorithm) == results.end())
+      names.emplace_back(a->name);
+  return names;
+}
+
 int run(const options& o) {
   const collective op = parse_collective("--collective", o.collective_name);
   check_root(o.root, o.num_ranks);
@@ -102,11 +114,20 @@ int run(const options& o) {
     wrong += v.ok ? 0 : 1;
     steps += v.steps;
   }
-  if (o.json.text())
+  const std::vector<std::string> others = left_out(op, o.name, results);
+  if (o.json.text()) {
     screen().words() << results.size() << " variants of " << name_of(op) << " for " << o.num_ranks
                      << " ranks, root " << o.root << ": " << steps << " steps checked, " << wrong
                      << " variants wrong\n\n"
                      << screen().printed(o.all || screen().csv ? lines : table_of(algorithms));
+    if (!others.empty())
+      screen().words() << '\n'
+                       << screen().wrapped("not for these " + std::to_string(o.num_ranks) +
+                                               " ranks: " + join(others) +
+                                               " (`railpass algorithms` says what they need)",
+                                           2)
+                       << '\n';
+  }
   o.json.write(list);
   return wrong == 0 ? succeeded : failed;
 }

@@ -254,14 +254,17 @@ class Verify(ProgramTest):
         listed = self.json_of("algorithms", "--collective", "barrier")
         self.assertRegex(said[0], r"^\d+ variants of barrier for 33 ranks, root 0: \d+ steps checked, "
                                   "0 variants wrong$")
-        self.assertEqual([line.split()[0] for line in said[3:-1]],
+        self.assertEqual([line.split()[0] for line in said[3:said.index("", 3)]],
                          [a["name"] for a in listed
                           if a["name"] not in ("native", "shared_flat")
                           and not needs(a, "nodes") and not needs(a, "caches")])
+        missing = [a["name"] for a in listed if a["name"] == "shared_flat" or needs(a, "nodes") or needs(a, "caches")]
+        self.assertEqual(said[-2], f"not for these 33 ranks: {', '.join(missing)} "
+                                   "(`railpass algorithms` says what they need)")
         found = self.json_of("verify", "--collective", "barrier", "-p", 33)
-        self.assertGreater(len(found), len(said) - 4)
+        self.assertGreater(len(found), len(said) - 6)
         every = self.run_railpass("verify", "--collective", "barrier", "-p", 33, "--all").stdout
-        self.assertEqual(len(every.strip().split("\n")), len(found) + 3)
+        self.assertEqual(len(every.strip().split("\n")), len(found) + 5)
         chosen = "verify", "--collective", "barrier", "-p", 33, "--algorithm", "dissemination"
         self.assertEqual({a["algorithm"] for a in self.json_of(*chosen)},
                          {a["algorithm"] for a in found if "dissemination" in a["algorithm"]})
