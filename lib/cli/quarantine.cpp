@@ -29,8 +29,9 @@ struct options {
   json_output json;
 
   store::locations locations() const {
-    if (!store.empty()) return {.own = store, .others = {}};
-    return knowledge_locations();
+    if (store.empty()) return knowledge_locations();
+    const std::filesystem::path site = store::locations_of("off").site;
+    return {.own = store, .others = {}, .site = store == site ? site : std::filesystem::path()};
   }
 };
 

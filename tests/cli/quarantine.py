@@ -54,6 +54,9 @@ class Quarantine(ProgramTest):
             self.add(store, algorithm="native", variant="native")
         self.assertEqual([counts for _, counts in self.listed(self.own, other)], [False, False, True])
         self.assertEqual([counts for _, counts in self.listed(self.own, self.site)], [False, True])
+        for store, counts in (other, False), (self.site, True):
+            found = self.json_of("quarantine", "list", "--store", store, environment={"RAILPASS_SITE": self.site})
+            self.assertEqual({q["counts"] for q in found["quarantined"] if q["algorithm"] == "native"}, {counts})
 
     def test_files_that_are_wrong_are_said_and_left(self):
         self.add(self.own)
