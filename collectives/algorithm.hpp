@@ -97,6 +97,9 @@ struct algorithm {
   std::string_view source;  ///< paper and doi
   preconditions needs{};
   scratch_formula scratch{};
+  /// Of algorithms that move blocks: a step may name several blocks of the input or the output at
+  /// once. If these blocks are not adjacent in memory, their rank works on a copy of the message.
+  bool spans_blocks = false;
   std::array<parameter, max_parameters> parameter_list{};
   schedule (*build)(const shape&, const parameters&) = nullptr;
   /// The closed form: the time of the collective in seconds, cheap enough for thousands of arms.

@@ -171,6 +171,18 @@ inline std::string scratch_beyond(const algorithm& a, const std::vector<schedule
   return {};
 }
 
+// The fault if a rank names several of the user's blocks at once and the descriptor does not say
+// so; otherwise empty.
+inline std::string blocks_beyond(const algorithm& a, const std::vector<schedule>& schedules) {
+  const promise_traits traits = traits_of(a.op);
+  if (a.spans_blocks || !traits.blocks || traits.reduces || a.op == collective::barrier) return {};
+  for (const schedule& s : schedules)
+    if (spans_blocks(s, buffer::input) || spans_blocks(s, buffer::output))
+      return "virtual rank " + std::to_string(s.rank) +
+             " names several blocks at once, the descriptor says single blocks";
+  return {};
+}
+
 inline std::vector<message_to_check> messages_to_check(const algorithm& a, std::int64_t p,
                                                        std::int64_t segment_units) {
   const collective_traits& traits = describe(a.op);
@@ -377,6 +389,8 @@ inline std::vector<verification> verify(
                       (in_place ? ", in place" : "") + ": " + wrong;
         }
       }
+      if (v.ok) v.message = verify_detail::blocks_beyond(*a.base, schedules);
+      v.ok = v.ok && v.message.empty();
       if (v.ok && std::ranges::any_of(phases_of(schedules[0]),
                                       [](const schedule& s) { return s.places > 0; })) {
         v.message = verify_detail::protocol_fault_on_nodes(schedules, c, messages, traits.rooted,

@@ -46,6 +46,7 @@ inline constexpr algorithm bine{.op = collective::all_gather,
                                 .name = "bine",
                                 .source = bine_source,
                                 .needs = {},
+                                .spans_blocks = true,
                                 .build = build_bine,
                                 .cost_s = cost_bine};
 

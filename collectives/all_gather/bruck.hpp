@@ -63,6 +63,7 @@ inline constexpr algorithm bruck{.op = collective::all_gather,
                                  .source = "Bruck et al. 1997, doi:10.1109/71.642949",
                                  .needs = {},
                                  .scratch = {.messages = 1},
+                                 .spans_blocks = true,
                                  .parameter_list = {parameter{"radix", {2, 3, 4, 8}}},
                                  .build = build_bruck,
                                  .cost_s = cost_bruck};

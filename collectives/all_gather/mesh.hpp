@@ -56,6 +56,7 @@ inline constexpr algorithm mesh{.op = collective::all_gather,
                                 .name = "mesh",
                                 .source = "Barnett et al. 1994, doi:10.1109/SHPCC.1994.296665",
                                 .needs = {},
+                                .spans_blocks = true,
                                 .build = build_mesh,
                                 .cost_s = cost_mesh};
 

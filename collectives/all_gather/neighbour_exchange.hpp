@@ -60,6 +60,7 @@ inline constexpr algorithm neighbour_exchange{
     .name = "neighbour_exchange",
     .source = "Chen et al. 2005, doi:10.1109/HPCASIA.2005.75",
     .needs = {.even_ranks = true},
+    .spans_blocks = true,
     .build = build_neighbour_exchange,
     .cost_s = cost_neighbour_exchange};
 

@@ -44,6 +44,7 @@ inline constexpr algorithm nodes_shared_sparbit{
               .max_nodes = most_nodes_written_out,
               .max_ranks_per_node = shared_reads_needs.max_ranks},
     .scratch = {.messages = 0.5},
+    .spans_blocks = true,
     .parameter_list = {shared_fan_out_parameter},
     .build = build_nodes_shared_sparbit,
     .cost_s = cost_nodes_shared_sparbit};

@@ -39,6 +39,7 @@ inline constexpr algorithm nodes_sparbit{.op = collective::all_gather,
                                          .source = nodes_source,
                                          .needs = {.max_nodes = most_nodes_written_out},
                                          .scratch = {.messages = 0.5},
+                                         .spans_blocks = true,
                                          .parameter_list = {level_segments_parameter},
                                          .build = build_nodes_sparbit,
                                          .cost_s = cost_nodes_sparbit};

@@ -49,6 +49,7 @@ inline constexpr algorithm recursive_doubling{
     .name = "recursive_doubling",
     .source = "Thakur et al. 2005, doi:10.1177/1094342005051521",
     .needs = {.power_of_two = true},
+    .spans_blocks = true,
     .build = build_recursive_doubling,
     .cost_s = cost_recursive_doubling};
 

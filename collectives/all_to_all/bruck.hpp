@@ -96,6 +96,7 @@ inline constexpr algorithm bruck{.op = collective::all_to_all,
                                  .source = "Bruck et al. 1997, doi:10.1109/71.642949",
                                  .needs = {},
                                  .scratch = {.messages = 3},
+                                 .spans_blocks = true,
                                  .parameter_list = {parameter{"radix", {2, 3, 4, 8, 16}}},
                                  .build = build_bruck,
                                  .cost_s = cost_bruck};

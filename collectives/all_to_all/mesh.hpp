@@ -152,6 +152,7 @@ inline constexpr algorithm mesh{.op = collective::all_to_all,
                                 .source = "Suh and Yalamanchili 1998, doi:10.1109/71.679215",
                                 .needs = {},
                                 .scratch = {.messages = 3},
+                                .spans_blocks = true,
                                 .parameter_list = {dimensions_parameter},
                                 .build = build_mesh,
                                 .cost_s = cost_mesh};

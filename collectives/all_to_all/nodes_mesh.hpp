@@ -39,6 +39,7 @@ inline constexpr algorithm nodes_mesh{.op = collective::all_to_all,
                                       .source = "Traeff 2019, doi:10.48550/arXiv.1910.13373",
                                       .needs = {.max_nodes = 256, .equal_nodes = true},
                                       .scratch = {.messages = 3},
+                                      .spans_blocks = true,
                                       .parameter_list = {dimensions_parameter},
                                       .build = build_nodes_mesh,
                                       .cost_s = cost_nodes_mesh};

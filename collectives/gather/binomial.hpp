@@ -47,6 +47,7 @@ inline constexpr algorithm binomial{.op = collective::gather,
                                     .source = "Thakur et al. 2005, doi:10.1177/1094342005051521",
                                     .needs = {},
                                     .scratch = {.messages = 0.5},
+                                    .spans_blocks = true,
                                     .build = build_binomial,
                                     .cost_s = cost_binomial};
 

@@ -33,6 +33,7 @@ inline constexpr algorithm nodes_binomial{.op = collective::gather,
                                           .source = nodes_source,
                                           .needs = {.max_nodes = any_nodes},
                                           .scratch = {.messages = 2},
+                                          .spans_blocks = true,
                                           .build = build_nodes_binomial,
                                           .cost_s = cost_nodes_binomial};
 

@@ -41,6 +41,7 @@ inline constexpr algorithm nodes_shared_binomial{
               .max_nodes = any_nodes,
               .max_ranks_per_node = shared_reads_needs.max_ranks},
     .scratch = {.messages = 2},
+    .spans_blocks = true,
     .build = build_nodes_shared_binomial,
     .cost_s = cost_nodes_shared_binomial};
 

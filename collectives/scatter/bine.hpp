@@ -42,6 +42,7 @@ inline constexpr algorithm bine{.op = collective::scatter,
                                 .source = bine_source,
                                 .needs = {},
                                 .scratch = {.messages = 0.5},
+                                .spans_blocks = true,
                                 .build = build_bine,
                                 .cost_s = cost_bine};
 

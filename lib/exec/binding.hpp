@@ -70,15 +70,4 @@ struct binding {
   call_mark mark{};      ///< shared memory: differs between ranks only if their calls differ
 };
 
-/// Whether a step names several blocks of the buffer at once, which must then be adjacent.
-inline bool spans_blocks(const schedule& s, buffer b) {
-  return std::ranges::any_of(phases_of(s), [&](const schedule& phase) {
-    return std::ranges::any_of(phase.steps, [&](const step& x) {
-      const bool local = is_local(x.kind);
-      return (x.blocks.count > 1 || x.blocks.parts != s.num_ranks) &&
-             (x.to == b || (local && x.from == b));
-    });
-  });
-}
-
 }  // namespace railpass::internal

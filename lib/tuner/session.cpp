@@ -41,10 +41,27 @@ double longest_block_bytes(const call& c, int num_ranks) {
   return all == 0 ? 0 : double(c.message_bytes) * (double(longest) / double(all));
 }
 
-bool fits(const scratch_formula& scratch, const call& c, int num_ranks, std::int64_t limit) {
+// Upper bound of the packed copies of any rank, in messages, as call_buffers makes them. Equal on
+// all ranks, so copies of data with holes do not count. `in_order`: blocks lie in the order of
+// virtual ranks. Displacements of an all_gatherv are known to their rank alone.
+int most_copies(const algorithm& a, const call& c, bool commutative, bool in_order) {
+  if (a.is_native()) return 0;
+  const promise_traits traits = c.traits();
+  if (traits.reduces) return traits.rooted && !commutative && c.root != 0 ? 1 : 0;
+  const bool exchanges = describe(c.op).what == promise::blocks_to_blocks;
+  const bool tears =
+      a.spans_blocks && (!in_order || describe(c.op).lengths == block_lengths::known);
+  const bool of_input = exchanges && (tears || c.send.in_place());
+  return int(of_input) + int(tears);
+}
+
+bool fits(const scratch_formula& scratch, int copies, const call& c, int num_ranks,
+          std::int64_t limit) {
   const own_float_environment own;
-  return scratch.bytes(double(c.message_bytes),
-                       scratch.blocks > 0 ? longest_block_bytes(c, num_ranks) : 0) <= double(limit);
+  const auto message = double(c.message_bytes);
+  return copies * message +
+             scratch.bytes(message, scratch.blocks > 0 ? longest_block_bytes(c, num_ranks) : 0) <=
+         double(limit);
 }
 
 // Equal on all ranks.
@@ -333,16 +350,20 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   // Reductions are cut between elements, other messages between bytes.
   const std::int64_t units = c.is_reduction() ? c.message_bytes / c.element_bytes : c.message_bytes;
   const std::int64_t unit_bytes = c.is_reduction() ? c.element_bytes : 1;
-  const bool one_node = nodes_.facts().num_nodes == 1;
+  const bool commutative = is_commutative(c);
+  const node_facts& nodes = nodes_.facts();
+  const bool one_node = nodes.num_nodes == 1;
+  const bool in_order = first_of(c) == 0 && (!nodes.matter() || nodes.in_rank_order);
   const bool in_memory = in_memory_ && !(over_rails_ && one_node);
   return eligible(a, {.num_ranks = num_ranks_,
                       .units = units,
-                      .commutative = is_commutative(c),
+                      .commutative = commutative,
                       .shared_memory = in_memory && unit_bytes <= cell_bytes,
                       .single_copy = in_memory && one_node && in_memory_->single_copy,
-                      .nodes = nodes_.facts(),
+                      .nodes = nodes,
                       .caches = caches_.facts()}) &&
-         fits(a.scratch, c, num_ranks_, settings_.scratch_limit) &&
+         fits(a.scratch, most_copies(a, c, commutative, in_order), c, num_ranks_,
+              settings_.scratch_limit) &&
          (a.is_native() || !is_excluded(a, c));
 }
 

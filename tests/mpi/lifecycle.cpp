@@ -332,6 +332,68 @@ TEST_CASE("arms that need more scratch memory than the limit give way to the MPI
   }
 }
 
+TEST_CASE("packed copies that every rank can foresee count as scratch memory") {
+  const communicator world = communicator::duplicate_of_world();
+  const int p = world.size();
+  if (p < 2) return;
+  constexpr int block = 1024;
+  const int all = p * block;
+  const auto limited = [&](int bytes) {
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(world, &copy);
+    mpi::configure(copy, "scratch_limit", std::to_string(bytes));
+    mpi::start_tuning(copy);
+    return copy;
+  };
+  std::vector<char> one(std::size_t(all), 1), other(one.size());
+
+  SECTION("an exchange in place") {
+    const communicator no_copy(limited(all - 1)), copy(limited(all));
+    for (const communicator* const comm : {&no_copy, &copy}) {
+      mpi::all_to_all(MPI_IN_PLACE, 0, MPI_CHAR, one.data(), block, MPI_CHAR, *comm,
+                      collect(use("scattered")));
+      CHECK(mpi::last_arm(*comm) == (comm == &copy ? "scattered" : "native"));
+    }
+    mpi::all_to_all(one.data(), block, MPI_CHAR, other.data(), block, MPI_CHAR, no_copy,
+                    collect(use("scattered")));
+    CHECK(mpi::last_arm(no_copy) == "scattered");
+  }
+  SECTION("blocks that do not begin with the root's") {
+    const communicator comm(limited(all));  // binomial needs half of it without a copy
+    for (const int root : {0, 1})
+      for (const char* const arm : {"binomial", "linear"}) {
+        mpi::gather(one.data(), block, MPI_CHAR, other.data(), block, MPI_CHAR, root, comm,
+                    collect(use(arm)));
+        const bool copies = root == 1 && std::string(arm) == "binomial";
+        CHECK(mpi::last_arm(comm) == (copies ? "native" : arm));
+      }
+  }
+  SECTION("blocks whose places are known to their rank alone") {
+    const communicator comm(limited(all - 1));
+    const std::vector<int> counts(std::size_t(p), block);
+    std::vector<int> places;
+    for (int rank = 0; rank < p; ++rank) places.push_back(rank * block);
+    for (const char* const arm : {"bine", "ring"}) {
+      mpi::all_gatherv(one.data(), block, MPI_CHAR, other.data(), counts.data(), places.data(),
+                       MPI_CHAR, comm, collect(use(arm)));
+      CHECK(mpi::last_arm(comm) == (std::string(arm) == "bine" ? "native" : arm));
+    }
+  }
+  SECTION("a sum in rank order for another rank than the first") {
+    MPI_Op ordered = MPI_OP_NULL;
+    MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 0, &ordered);
+    const auto needs =
+        int(parse_arm(collective::reduce, "linear").base->scratch.bytes(block, block));
+    const communicator comm(limited(needs));
+    for (const int root : {0, 1}) {
+      mpi::reduce(one.data(), other.data(), block, MPI_CHAR, ordered, root, comm,
+                  collect(use("linear")));
+      CHECK(mpi::last_arm(comm) == (root == 0 ? "linear" : "native"));
+    }
+    MPI_Op_free(&ordered);
+  }
+}
+
 TEST_CASE("verify: the same results, and nothing to record") {
   const communicator world = communicator::duplicate_of_world();
   const records log;

@@ -237,6 +237,17 @@ inline std::span<const schedule> phases_of(const schedule& s) {
   return s.phases.empty() ? std::span(&s, 1) : std::span<const schedule>(s.phases);
 }
 
+/// Whether a step names several blocks of the buffer at once, which must then be adjacent.
+inline bool spans_blocks(const schedule& s, buffer b) {
+  return std::ranges::any_of(phases_of(s), [&](const schedule& phase) {
+    return std::ranges::any_of(phase.steps, [&](const step& x) {
+      const bool local = is_local(x.kind);
+      return (x.blocks.count > 1 || x.blocks.parts != s.num_ranks) &&
+             (x.to == b || (local && x.from == b));
+    });
+  });
+}
+
 /// First unit of block k if `units` are cut into `parts` blocks.
 constexpr std::int64_t block_begin(std::int64_t units, std::int64_t parts, std::int64_t k) {
   return k * (units / parts) + std::min(k, units % parts);
