@@ -437,46 +437,27 @@ void add(const fs::path& own, const knowledge::run_record& run) {
 
 run_under_way::run_under_way(fs::path own) : own_(std::move(own)), id_(new_id(files::utc_now())) {}
 
-// Runs in the database are known by their ids: files with the same id would not count.
-std::string run_under_way::current_id() {
-  const std::lock_guard lock(mutex_);
-  const auto is_gone = [](const kept_file& one) {
-    std::error_code ignored;
-    return one.is_written && fs::status(one.path, ignored).type() == fs::file_type::not_found;
-  };
-  if (std::erase_if(kept_, is_gone) > 0) id_ = new_id(files::utc_now());
-  return id_;
-}
-
 void run_under_way::keep(const knowledge::run_record& so_far) {
-  const std::string id = current_id();
-  const fs::path folder = folder_of(own_, so_far.machine), path = under_way_file(folder, id);
-  const std::string bytes = file_of(folder, id, so_far);
-  const auto note = [&](bool is_written) {
+  const fs::path folder = folder_of(own_, so_far.machine), path = under_way_file(folder, id_);
+  const std::string bytes = file_of(folder, id_, so_far);
+  {
     const std::lock_guard lock(mutex_);
-    const auto known = std::ranges::find(kept_, path, &kept_file::path);
-    if (known == kept_.end())
-      kept_.push_back({path, is_written});
-    else
-      known->is_written = known->is_written || is_written;
-  };
-  note(false);
+    if (std::ranges::find(kept_, path) == kept_.end()) kept_.push_back(path);
+  }
   write_run(path, bytes, files::durability::in_time);
-  note(true);
 }
 
 void run_under_way::end(const knowledge::run_record& run) {
-  const std::string id = current_id();
   const fs::path folder = folder_of(own_, run.machine);
   try {
-    write_run(run_file(folder, id), file_of(folder, id, run), files::durability::in_time);
+    write_run(run_file(folder, id_), file_of(folder, id_, run), files::durability::in_time);
   } catch (const error&) {
     std::error_code nothing_kept;
-    fs::rename(under_way_file(folder, id), run_file(folder, id), nothing_kept);
+    fs::rename(under_way_file(folder, id_), run_file(folder, id_), nothing_kept);
     throw;
   }
   const std::lock_guard lock(mutex_);
-  for (const kept_file& one : kept_) discard(one.path);
+  for (const fs::path& path : kept_) discard(path);
 }
 
 bool run_under_way::has_kept() const {

@@ -42,8 +42,7 @@ locations locations_of(std::string_view value);
 void add(const std::filesystem::path& own, const knowledge::run_record& run);
 
 /// A run that stores its results from time to time, in case the run is killed. Several threads may
-/// call at the same time, because a write may block forever. If a stored result is gone, because
-/// the run paused for a day and others took it for killed, the run goes on as a new run.
+/// call at the same time, because a write may block forever.
 class run_under_way {
  public:
   /// Throws error if there are no random numbers.
@@ -56,16 +55,10 @@ class run_under_way {
   bool has_kept() const;
 
  private:
-  struct kept_file {
-    std::filesystem::path path;
-    bool is_written = false;
-  };
-  std::string current_id();
-
   std::filesystem::path own_;
-  mutable std::mutex mutex_;  // of what follows; not held during writes
   std::string id_;
-  std::vector<kept_file> kept_;
+  mutable std::mutex mutex_;  // not held during writes
+  std::vector<std::filesystem::path> kept_;
 };
 
 struct known {

@@ -842,27 +842,6 @@ TEST_CASE("what is left of a killed run is used at once, and brought together af
   CHECK(store::contents(folder.path()).machines[0].runs.size() == 1);
 }
 
-TEST_CASE("a run that others took for killed goes on as a new run") {
-  const scratch_directory folder;
-  store::run_under_way going(folder.path());
-  const auto pause = [&] {
-    const fs::path left = files_in(folder.path(), ".running").at(0);
-    fs::last_write_time(left, fs::last_write_time(left) - std::chrono::hours(25));
-    store::compact(folder.path());
-    REQUIRE(files_in(folder.path(), ".running").empty());
-  };
-  going.keep(run({context(8)}));
-  pause();
-  going.keep(run({context(8), context(16)}));
-  CHECK(read(folder.path()).size() == 2);
-  pause();
-  going.end(run({context(8), context(16), context(32)}));
-  CHECK(read(folder.path()).size() == 3);
-  store::compact(folder.path());
-  CHECK(read(folder.path()).size() == 3);
-  CHECK(store::contents(folder.path()).machines.at(0).runs.size() == 3);
-}
-
 TEST_CASE("a run that could not remove what it had kept counts once") {
   const scratch_directory folder;
   store::run_under_way going(folder.path());
