@@ -6,7 +6,9 @@
 
 #include "models/machine.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +27,16 @@ struct fingerprint {
   friend bool operator==(const fingerprint&, const fingerprint&) = default;
 };
 
+/// An MPI library's version without names: Open MPI says who built it and where, as in "package:
+/// Open MPI user@host Distribution", and files of railpass 0.1 have these words.
+inline std::string without_names(std::string version) {
+  for (std::size_t at; (at = version.find('@')) != version.npos;) {
+    const std::size_t begin = version.find_last_of(' ', at) + 1;
+    version.erase(begin, std::min(version.find(' ', at), version.size() - 1) + 1 - begin);
+  }
+  return version;
+}
+
 /// The reason why measurements from machine `from` do not hold on machine `here`, as the end of a
 /// sentence; empty if they do. Unknown properties are not compared. The number of hosts may differ,
 /// except that a single host has no link across nodes.
@@ -40,7 +52,7 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
     return differ("cores per host", std::to_string(from.cores_per_host),
                   std::to_string(here.cores_per_host));
   if (!from.mpi_library.empty() && !here.mpi_library.empty() &&
-      from.mpi_library != here.mpi_library)
+      without_names(from.mpi_library) != without_names(here.mpi_library))
     return differ("the MPI library", from.mpi_library, here.mpi_library);
   const auto named = [](const std::string& rails) {
     return rails.empty() ? "the MPI library's messages" : "rails '" + rails + "'";

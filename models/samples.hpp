@@ -147,8 +147,8 @@ struct learning_result {
   double total_s = 0;
   double native_total_s = 0;
   double ratio_to_native = 0;
-  double native_low = 0;  ///< 95 % interval of ratio_to_native
-  double native_high = 0;
+  std::optional<double> native_low{};  ///< 95 % interval of ratio_to_native
+  std::optional<double> native_high{};
   std::string best_arm{};
   double best_total_s = 0;
   double ratio_to_best = 0;

@@ -58,7 +58,8 @@ def settings(program):
     text = "# Settings\n\n" + NOTE + """
 Each setting is an environment variable, or a line of the site's file ([a site's
 defaults](../how_to/site.md#defaults)), equal on all ranks except for [some](../how_to/site.md#defaults).
-`RAILPASS_CONF` names another file, or none if it is empty; `RAILPASS=off` keeps the preload library out of the
+`RAILPASS_CONF` names another file, or none if it is empty, and `RAILPASS_SITE` another [folder of the site's
+results](../how_to/site.md#results-of-all-users-runs); `RAILPASS=off` keeps the preload library out of the
 program. A communicator may have its own value
 (`railpass::mpi::configure`), and a call its own arm. `railpass settings` shows the values in force and their origin. One
 line on standard error reports a wrong name or value.

@@ -102,8 +102,8 @@ class call_buffers {
 
   /// Unpacks received data after the schedule has run, and gives back the packed copies. Returns an
   /// MPI error code. Throws unlike_calls if a padded block has more data than this rank has room
-  /// for. After a failed schedule, whose messages may still be under way, call nothing: the copies
-  /// stay until the next call.
+  /// for. After a failed schedule, whose messages may still be under way, call nothing, and
+  /// prepare no further call.
   int finish();
 
  private:

@@ -150,8 +150,8 @@ int railpass_start_tuning(MPI_Comm comm) {
   const int problem = code_of([&] { code = mpi::start_tuning(comm); });
   if (code == MPI_ERR_OTHER)
     internal::c::remember_error(
-        "railpass_start_tuning: the communicator is not tuned, because its ranks have different "
-        "settings and RAILPASS_STRICT is on; see the log of railpass");
+        "railpass_start_tuning: the communicator is not tuned: its ranks have different settings "
+        "and RAILPASS_STRICT is on, or MPI failed; see the log of railpass");
   return problem == MPI_SUCCESS ? code : problem;
 }
 int railpass_start_tuning_f(railpass_fint comm) { return railpass_start_tuning(comm_of(comm)); }

@@ -79,7 +79,8 @@ std::string read_number(std::string& text) {
   const char* const end = text.data() + text.size();
   Number number{};
   const auto read = std::from_chars(text.data(), end, number);
-  if (read.ptr == end && read.ec == std::errc::result_out_of_range) return given + " is too large";
+  if (read.ptr == end && read.ec == std::errc::result_out_of_range)
+    return given + " is out of range";
   if (read.ptr == end && read.ec == std::errc{}) {
     if constexpr (std::is_integral_v<Number>)
       text = std::to_string(number);
@@ -89,9 +90,9 @@ std::string read_number(std::string& text) {
   }
   double other = 0;
   const auto tried = std::from_chars(text.data(), end, other);
-  return given + (std::is_integral_v<Number> && tried.ec == std::errc{} && tried.ptr == end
-                      ? " is not a whole number"
-                      : " is not a number");
+  if (tried.ec != std::errc{} || tried.ptr != end) return given + " is not a number";
+  return given +
+         (std::is_unsigned_v<Number> && other < 0 ? " is negative" : " is not a whole number");
 }
 
 }  // namespace

@@ -9,10 +9,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
 #include <iostream>
 #include <memory>
-#include <system_error>
 #include <unistd.h>
 
 namespace railpass::internal::cli {
@@ -99,13 +97,7 @@ void json_output::declare(CLI::App& app) {
 
 void json_output::check() const {
   if (!wanted() || !text()) return;
-  std::error_code none;
-  const std::filesystem::path file = file_;
-  const std::filesystem::file_status there = std::filesystem::status(file, none);
-  // A regular file is replaced by a new one; into a pipe or a terminal the text is written.
-  const bool is_new = is_regular_file(there) || !exists(there);
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (is_directory(there) || access((is_new ? folder : file).c_str(), W_OK) != 0)
+  if (!files::may_be_written(file_))
     throw error("--json '" + file_ + "': expected a file in a folder that can be written");
 }
 

@@ -4,6 +4,8 @@
 // each call borrows memory from its thread while it runs, and communicators keep no scratch memory.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -13,11 +15,25 @@ namespace railpass::internal {
 
 namespace detail {
 
-// Per thread. Has no destructor, because programs make calls after destructors have run.
+// Per thread, as many pieces as a call needs: for its schedule and for two packed copies. Has no
+// destructor, because programs make calls after destructors have run.
 struct spare_scratch {
-  std::byte* memory = nullptr;
-  std::int64_t bytes = 0;
+  struct piece {
+    std::byte* memory = nullptr;
+    std::int64_t bytes = 0;
+  };
+  std::array<piece, 3> pieces{};
   bool is_watched = false, has_ended = false;
+
+  piece& smallest() { return *std::ranges::min_element(pieces, {}, &piece::bytes); }
+  piece& largest() { return *std::ranges::max_element(pieces, {}, &piece::bytes); }
+  /// The smallest of so many bytes; null: none.
+  piece* smallest_of(std::int64_t bytes) {
+    piece* best = nullptr;
+    for (piece& one : pieces)
+      if (one.bytes >= bytes && (!best || one.bytes < best->bytes)) best = &one;
+    return best;
+  }
 };
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local spare_scratch spare{};
 
@@ -37,34 +53,41 @@ class scratch_memory {
   /// Null before borrow() and after give_back().
   std::byte* get() const { return memory_; }
 
-  /// Provides at least `bytes` bytes with undefined content: the memory that the call has, the
-  /// spare memory of this thread, or new memory. Throws std::bad_alloc.
+  /// Provides at least `bytes` bytes with undefined content: the memory that the call has, spare
+  /// memory of this thread, or new memory. Throws std::bad_alloc.
   void borrow(std::int64_t bytes) {
     if (bytes <= bytes_) return;
-    if (bytes <= detail::spare.bytes) return exchange_with_spare();
+    if (detail::spare_scratch::piece* const enough = detail::spare.smallest_of(bytes))
+      return exchange_with(*enough);
     release();
-    free_spare();
+    free(detail::spare.largest());  // which is too small for calls like this one
     memory_ = static_cast<std::byte*>(
         ::operator new (static_cast<std::size_t>(bytes), std::align_val_t{cache_line}));
     bytes_ = bytes;
   }
-  /// The calling thread keeps this memory for its next call, unless its spare memory is larger.
+  /// The calling thread keeps this memory for its next call, unless all its spare memory is larger.
   void give_back() {
     if (!detail::spare.is_watched) [[unlikely]]
       free_with_thread();
-    if (bytes_ > detail::spare.bytes && !detail::spare.has_ended) exchange_with_spare();
+    if (!detail::spare.has_ended) {
+      detail::spare_scratch::piece& least = detail::spare.smallest();
+      if (bytes_ > least.bytes) exchange_with(least);
+    }
     release();
   }
   /// Frees the spare memory of the calling thread.
   static void free_spare() {
-    scratch_memory last;
-    last.exchange_with_spare();
+    for (detail::spare_scratch::piece& one : detail::spare.pieces) free(one);
   }
 
  private:
-  void exchange_with_spare() {
-    std::swap(memory_, detail::spare.memory);
-    std::swap(bytes_, detail::spare.bytes);
+  void exchange_with(detail::spare_scratch::piece& spare) {
+    std::swap(memory_, spare.memory);
+    std::swap(bytes_, spare.bytes);
+  }
+  static void free(detail::spare_scratch::piece& spare) {
+    scratch_memory last;
+    last.exchange_with(spare);
   }
   void release() {
     if (memory_) ::operator delete (memory_, std::align_val_t{cache_line});

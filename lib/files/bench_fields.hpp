@@ -37,8 +37,8 @@ inline void visit(auto& v, is<learning_result> auto& l) {
   v({"total_s", "sum over the calls of a tuned communicator"}, l.total_s, positive{});
   v("native_total_s", l.native_total_s, positive{});
   v("ratio_to_native", l.ratio_to_native, positive{});
-  v("native_low", l.native_low, positive{});
-  v("native_high", l.native_high, positive{});
+  v({"native_low", "95 % interval of ratio_to_native"}, l.native_low);
+  v("native_high", l.native_high);
   v("best_arm", l.best_arm, nonempty);
   v("best_total_s", l.best_total_s, positive{});
   v("ratio_to_best", l.ratio_to_best, positive{});

@@ -36,10 +36,13 @@ std::string utc_now();
 /// Whether data is on the disk before the file's name appears, or whenever the system writes it.
 enum class durability { on_disk, in_time };
 
-/// Replaces the file by `text`. An existing path that is not a regular file (/dev/null, a pipe) is
-/// written to instead.
+/// Replaces the file by `text`; behind links, the file that they lead to, except where other users
+/// may have made a link (/tmp). An existing path that is not a regular file (/dev/null, a pipe) or
+/// stands for a descriptor of this process (/dev/stdout) is written to instead.
 void write_text(const std::string& path, std::string_view text,
                 durability how = durability::on_disk);
+/// Whether write_text() will be able to write, as far as this is known before.
+bool may_be_written(const std::string& path);
 
 // For each kind of file: conversion to and from JSON text (`name` stands for the file in errors),
 // and reading from a file. A file of another kind or of a newer version is an error.

@@ -3,38 +3,26 @@
 // The part of files that states where and when they were made.
 #include "lib/files/files.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <ctime>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 namespace railpass::internal::files {
-
-namespace {
-
-std::string first_line_without_names(std::string_view text) {
-  std::string line(text.substr(0, text.find('\n')));
-  // MPICH says the length of the string, with its final zero byte.
-  while (!line.empty() &&
-         (line.back() == '\0' || std::isspace(static_cast<unsigned char>(line.back()))))
-    line.pop_back();
-  // Open MPI says who built it and where: "package: Open MPI user@host Distribution".
-  for (std::size_t at; (at = line.find('@')) != line.npos;) {
-    const std::size_t begin = line.find_last_of(' ', at) + 1;
-    line.erase(begin, std::min(line.find(' ', at), line.size() - 1) + 1 - begin);
-  }
-  return line;
-}
-
-}  // namespace
 
 fingerprint this_machine(int num_hosts, std::string_view mpi_library) {
   fingerprint here{.num_hosts = num_hosts,
                    .cores_per_host = int(std::thread::hardware_concurrency()),
                    .cpu_model = {},
-                   .mpi_library = first_line_without_names(mpi_library)};
+                   .mpi_library = std::string(mpi_library.substr(0, mpi_library.find('\n')))};
+  // MPICH says the length of the string, with its final zero byte.
+  while (!here.mpi_library.empty() &&
+         (here.mpi_library.back() == '\0' ||
+          std::isspace(static_cast<unsigned char>(here.mpi_library.back()))))
+    here.mpi_library.pop_back();
+  here.mpi_library = without_names(std::move(here.mpi_library));
   std::ifstream cpus("/proc/cpuinfo");
   for (std::string line; std::getline(cpus, line);)
     if (line.starts_with("model name")) {

@@ -78,12 +78,16 @@ struct destination {
 
 destination destination_of(const std::string& path) {
   constexpr int most_links = 40;  // as the system follows
+  // In /tmp and the like, another user may have made the link.
+  constexpr auto for_all =
+      std::filesystem::perms::sticky_bit | std::filesystem::perms::others_write;
   std::error_code none;
   const std::filesystem::path own = std::filesystem::canonical("/proc/self/fd", none);
   destination result{path};
   for (int n = 0; n < most_links && std::filesystem::is_symlink(result.file, none); ++n) {
     const std::filesystem::path folder = std::filesystem::canonical(
         result.file.has_parent_path() ? result.file.parent_path() : ".", none);
+    if ((std::filesystem::status(folder, none).permissions() & for_all) == for_all) break;
     const std::string name = result.file.filename();
     int number = -1;
     if (!own.empty() && folder == own &&
@@ -100,11 +104,9 @@ destination destination_of(const std::string& path) {
 }  // namespace
 
 void write_text(const std::string& path, std::string_view text, durability how) {
-  // The system follows no link that it does not trust, in /tmp say; nor does what comes next.
-  struct ::stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (!exists && errno != ENOENT) fail(path, "cannot be created");
   destination to = destination_of(path);
+  struct ::stat status {};
+  const bool exists = ::stat(to.file.c_str(), &status) == 0;
   if (exists && !S_ISREG(status.st_mode) && !to.descriptor.is_open()) {
     to.descriptor = file_descriptor(
         uninterrupted([&] { return ::open(to.file.c_str(), O_WRONLY | O_CLOEXEC); }));
@@ -114,6 +116,21 @@ void write_text(const std::string& path, std::string_view text, durability how) 
     replacement(path, to.file, exists ? &status : nullptr).put(text, how);
   else if (!write_all(to.descriptor.get(), text) || !to.descriptor.close())
     fail(path, "cannot be written");
+}
+
+bool may_be_written(const std::string& path) {
+  try {
+    const destination to = destination_of(path);
+    if (to.descriptor.is_open()) return true;
+    std::error_code none;
+    const std::filesystem::file_status there = std::filesystem::status(to.file, none);
+    if (is_directory(there)) return false;
+    const bool is_replaced = is_regular_file(there) || !exists(there);
+    const std::filesystem::path folder = to.file.has_parent_path() ? to.file.parent_path() : ".";
+    return ::access((is_replaced ? folder : to.file).c_str(), W_OK) == 0;
+  } catch (const error&) {
+    return false;
+  }
 }
 
 }  // namespace railpass::internal::files

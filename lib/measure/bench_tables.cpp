@@ -59,10 +59,11 @@ void print_left_out(const rows_shown& shown, report::output& out) {
 void print_learning(const learning_result& l, report::output& out) {
   out.words() << "calls " << l.first_call << " to " << l.first_call + l.calls - 1 << ": "
               << format_seconds(l.total_s) << ", " << fixed(l.total_s / l.native_total_s, 3)
-              << " x native's (pairs " << fixed(l.ratio_to_native, 3) << ", "
-              << fixed(l.native_low, 3) << ".." << fixed(l.native_high, 3) << "), "
-              << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm << " (pairs "
-              << fixed(l.ratio_to_best, 3) << "); the slowest took "
+              << " x native's (pairs " << fixed(l.ratio_to_native, 3)
+              << (l.native_low ? ", " + fixed(*l.native_low, 3) + ".." + fixed(*l.native_high, 3)
+                               : "")
+              << "), " << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm
+              << " (pairs " << fixed(l.ratio_to_best, 3) << "); the slowest took "
               << format_seconds(l.worst_call_s) << ", "
               << fixed(l.worst_call_s / l.best_median_s, 2) << " x its median (its own slowest "
               << fixed(l.best_worst_call_s / l.best_median_s, 2) << " x)\n";

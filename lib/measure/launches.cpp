@@ -106,9 +106,11 @@ learning_result learning_over(const std::vector<const learning_result*>& parts) 
                            &learning_result::ratio_to_native, &learning_result::best_total_s,
                            &learning_result::ratio_to_best, &learning_result::best_median_s})
     over.*field = middle(field);
-  const interval likely = bounds_of_median(values(parts, &learning_result::ratio_to_native)).bounds;
-  over.native_low = likely.low;
-  over.native_high = likely.high;
+  over.native_low = over.native_high = std::nullopt;
+  if (const auto likely = likely_median(values(parts, &learning_result::ratio_to_native))) {
+    over.native_low = likely->low;
+    over.native_high = likely->high;
+  }
   for (const auto field : {&learning_result::worst_call_s, &learning_result::best_worst_call_s})
     over.*field = std::ranges::max(values(parts, field));
   std::vector<std::string> arms;

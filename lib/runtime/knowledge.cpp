@@ -179,9 +179,10 @@ std::optional<std::vector<knowledge::quarantined>> quarantine_reader::read(
     }
     if (!ends_in(is_first ? long_patience_s : 0, found_)) {
       if (is_first)
-        problems.push_back(failed +
-                           "reading takes more than 2 s; railpass looks again when tuning of a "
-                           "further communicator starts");
+        problems.push_back(
+            failed +
+            (found_.valid() ? "reading takes more than 2 s" : "the system gives no thread") +
+            "; railpass looks again when tuning of a further communicator starts");
       return std::nullopt;
     }
     store::quarantine_contents found = found_.get();

@@ -54,6 +54,12 @@ int world_rank() {
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank;
 }
+// Before the program disconnects from its parents.
+bool is_spawned() {
+  MPI_Comm parents = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parents);
+  return parents != MPI_COMM_NULL;
+}
 int world_size() {
   int size = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -144,6 +150,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
     : values_(std::move(read.values)),
       world_rank_(world_rank()),
       world_size_(world_size()),
+      is_spawned_(is_spawned()),
       mpi_library_(mpi_library()),
       began_s_(clock_()),
       keep_after_s_(world_rank_ == 0 ? first_keeping_s : first_telling_s),
@@ -176,10 +183,8 @@ process::process(std::vector<std::string>& problems, environment_settings read)
   }
 }
 
-std::string process::file_of_program(const std::string& name) {
-  MPI_Comm parent = MPI_COMM_NULL;
-  PMPI_Comm_get_parent(&parent);
-  return parent == MPI_COMM_NULL ? name : name + ".spawned" + std::to_string(::getpid());
+std::string process::file_of_program(const std::string& name) const {
+  return is_spawned_ ? name + ".spawned" + std::to_string(::getpid()) : name;
 }
 
 // A rank that cannot follow its plan must not be tuned in another way.
@@ -395,7 +400,7 @@ void process::say_summary() {
     }
     std::string text = "railpass: " + select::summary_of(statistics());
     text += values_.stats.empty() ? " RAILPASS_STATS=FILE keeps the details."
-                                  : " Details: railpass stats " + values_.stats;
+                                  : " Details: railpass stats " + file_of_program(values_.stats);
     const bool has_profile =
         std::ranges::any_of(profiles_, [](const auto& p) { return p.second != nullptr; });
     text +=

@@ -231,7 +231,7 @@ class process {
   void keep_so_far();
   // The file of this name for the ranks of this MPI_COMM_WORLD: a program that another one spawned
   // has the same settings, and its ranks are counted from 0, too.
-  static std::string file_of_program(const std::string& name);
+  std::string file_of_program(const std::string& name) const;
   void keep_learnt();
   knowledge::run_record learnt();
   void remember(const select::statistics_dump& learnt);
@@ -244,6 +244,7 @@ class process {
   bool keeps_knowledge_ = values_.enable && values_.knowledge != "off";
   clock_function clock_ = steady_clock_s;
   const int world_rank_, world_size_;
+  const bool is_spawned_;
   const std::string mpi_library_;
   double began_s_ = 0;
   std::atomic<double> keep_after_s_;  // seconds since began_s_

@@ -198,11 +198,12 @@ void halt_file::write(const knowledge::halted_rank& r) {
     fail(path_, "cannot be written");
 }
 
+namespace {
+
 // The first look is without a lease: of many processes that come at the same time, few find
-// something to do.
-std::optional<std::vector<std::string>> try_to_judge_halts(const fs::path& own,
-                                                           const std::string& here,
-                                                           std::int64_t now_s) {
+// something to do. Nothing if it is never this process' turn.
+std::optional<std::vector<std::string>> judge_in_turn(const fs::path& own, const std::string& here,
+                                                      std::int64_t now_s, int tries) {
   const auto look = [&] {
     found_records found = read_all(paths_in(folder_in(own)), now_s);
     std::vector<std::vector<found_record>> over = split_into_runs(std::move(found.intact));
@@ -211,7 +212,11 @@ std::optional<std::vector<std::string>> try_to_judge_halts(const fs::path& own,
   };
   std::vector<std::string> said;
   if (const auto [over, corrupt] = look(); over.empty() && corrupt.empty()) return said;
-  const std::optional<lease> mine = lease::take(folder_in(own));
+  std::optional<lease> mine = lease::take(folder_in(own));
+  while (!mine && --tries > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    mine = lease::take(folder_in(own));
+  }
   if (!mine) return std::nullopt;
   const auto [over, corrupt] = look();
   for (const auto& [path, sentence] : corrupt) {
@@ -223,14 +228,18 @@ std::optional<std::vector<std::string>> try_to_judge_halts(const fs::path& own,
   return said;
 }
 
+}  // namespace
+
+std::optional<std::vector<std::string>> try_to_judge_halts(const fs::path& own,
+                                                           const std::string& here,
+                                                           std::int64_t now_s) {
+  return judge_in_turn(own, here, now_s, 1);
+}
+
 // Leaders of one run come at the same time. Each may need what the first puts into quarantine.
 std::vector<std::string> judge_halts(const fs::path& own, const std::string& here,
                                      std::int64_t now_s) {
-  for (int tries = 0; tries < 100; ++tries) {
-    if (auto said = try_to_judge_halts(own, here, now_s)) return *said;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return {};
+  return judge_in_turn(own, here, now_s, 100).value_or(std::vector<std::string>());
 }
 
 }  // namespace railpass::internal::store

@@ -39,7 +39,9 @@ void read_from(const fs::path& location, bool is_of_site, const std::string& mpi
   for (const fs::path& path : paths) try {
       const std::string text = files::read_text(path.string(), largest_bytes);
       quarantine_file file{files::parse_quarantine(text, path.string()), path};
-      if (!mpi_library.empty() && file.record.mpi_library != mpi_library) continue;
+      if (!mpi_library.empty() &&
+          without_names(file.record.mpi_library) != without_names(mpi_library))
+        continue;
       file.counts = is_of_site || file.record.algorithm != "native";
       found.files.push_back(std::move(file));
     } catch (const error& problem) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -54,29 +55,32 @@ std::vector<knowledge::stored_run> runs_of(const std::string& path,
 
 machine_knowledge latest_machine_of(std::span<const std::string> paths,
                                     std::vector<std::string>& problems) {
-  std::vector<knowledge::stored_run> runs;
-  std::set<std::string> ids;
-  const auto add = [&](const std::string& path, knowledge::stored_run r) {
-    const auto known =
-        std::ranges::count_if(r.ids, [&](const std::string& id) { return ids.contains(id); });
-    if (known == std::ptrdiff_t(r.ids.size())) return;
-    if (known > 0) {
-      problems.push_back(path + ": " + std::to_string(known) + " of " +
-                         std::to_string(r.ids.size()) +
-                         " joined runs are in another source, too, and their sums cannot be split "
-                         "by run; all of these runs are left out");
-      return;
-    }
-    ids.insert(r.ids.begin(), r.ids.end());
-    runs.push_back(std::move(r));
-  };
+  std::vector<std::pair<std::string, knowledge::stored_run>> found;
   for (const std::string& path : paths) {
     if (std::filesystem::is_directory(path)) {
       for (machine_contents& m : contents_of(path, problems).machines)
         for (auto* const all : {&m.runs, &m.under_way})
-          for (knowledge::stored_run& r : *all) add(path, std::move(r));
+          for (knowledge::stored_run& r : *all) found.emplace_back(path, std::move(r));
     } else {
-      for (knowledge::stored_run& r : runs_of_file(path)) add(path, std::move(r));
+      for (knowledge::stored_run& r : runs_of_file(path)) found.emplace_back(path, std::move(r));
+    }
+  }
+  // Of joined runs, those with most runs come first, because they cannot be split.
+  std::ranges::stable_sort(found, std::greater(),
+                           [](const auto& f) { return f.second.ids.size(); });
+  std::vector<knowledge::stored_run> runs;
+  std::set<std::string> ids;
+  for (auto& [path, r] : found) {
+    const auto known =
+        std::ranges::count_if(r.ids, [&](const std::string& id) { return ids.contains(id); });
+    if (known == 0) {
+      ids.insert(r.ids.begin(), r.ids.end());
+      runs.push_back(std::move(r));
+    } else if (known < std::ptrdiff_t(r.ids.size())) {
+      problems.push_back(path + ": " + std::to_string(known) + " of " +
+                         std::to_string(r.ids.size()) +
+                         " joined runs are in another source, too, and their sums cannot be split "
+                         "by run; all of these runs are left out");
     }
   }
   std::ranges::stable_sort(runs, {}, [](const auto& r) { return r.run.ended_at; });

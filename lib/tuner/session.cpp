@@ -41,8 +41,9 @@ double longest_block_bytes(const call& c, int num_ranks) {
   return all == 0 ? 0 : double(c.message_bytes) * (double(longest) / double(all));
 }
 
-// Upper bound of the packed copies of any rank, in messages, as call_buffers makes them. Equal on
-// all ranks, so copies of data with holes do not count. `in_order`: blocks lie in the order of
+// The packed copies of a call in messages, as call_buffers makes them, as far as all ranks know of
+// them: without those of data with holes, and without the block of a reduce_scatter in place, which
+// may be so on some ranks alone. `in_order`: blocks lie in the order of
 // virtual ranks. Displacements of an all_gatherv are known to their rank alone.
 int most_copies(const algorithm& a, const call& c, bool commutative, bool in_order) {
   if (a.is_native()) return 0;
@@ -241,7 +242,7 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
   try {
     known.plan = schedules_.find_or_build(runs, known.runs->values, shape_of(c, runs, order));
     if (runs.needs.longest_block || has_device_driver() || settings_.verify ||
-        c.message_bytes > short_message_bytes ||
+        c.message_bytes > short_message_bytes || joint_.has_failed() ||
         buffers_.prepare(c, caller(), *known.plan, first_of(c), order) != MPI_SUCCESS)
       return;
     if (std::optional<call_buffers::as_they_are> bound = buffers_.bound_directly()) {
@@ -296,9 +297,10 @@ int session::run_timed(const call& c, const arm& a, const select::timed_call& ch
   const double ended_s = process_.clock()();
   // Asking is part of the call; the time between asking and the arm belongs to learning.
   const double started_s = asked ? came_s - asked->took_s : came_s, seconds = ended_s - started_s;
-  // The time of another arm says nothing about the chosen arm, which other calls may be able to
-  // run.
-  const bool is_replaced = chosen.timed && !is_chosen(chosen, a, *known.runs);
+  // The time of another arm says nothing about an arm that no call can run any more. Where only
+  // some calls cannot run the chosen arm, their times are part of what choosing the arm costs.
+  const bool is_replaced =
+      chosen.timed && !is_chosen(chosen, a, *known.runs) && is_lost(*a.base, c);
   if (code == MPI_SUCCESS) {
     const bool gave_core = chosen.watches_core && times_core_given() != given_before;
     select::timed_call ran = chosen;
@@ -320,6 +322,12 @@ int session::run_timed(const call& c, const arm& a, const select::timed_call& ch
 // `a` is a pinned arm also where its context knows that native runs in its place.
 bool session::is_chosen(const select::timed_call& chosen, const arm& a, const arm& runs) {
   return chosen.arm == select::native_arm ? runs.base->is_native() : &runs == &a;
+}
+
+// Memory and permissions were lost since the context began, or the algorithm was excluded.
+bool session::is_lost(const algorithm& a, const call& c) const {
+  return (a.needs.shared_memory && !in_memory_) ||
+         (a.needs.single_copy && !(in_memory_ && in_memory_->single_copy)) || is_excluded(a, c);
 }
 
 // A call that has not converged spends time on learning. After two timed calls, the next call is
@@ -457,10 +465,12 @@ int session::pad_blocks(const call& c, const arm*& runs, const asked_size* asked
   if (runs.base->is_native()) return leave_to_mpi(c);
   if (&a == arms_[c.op].pinned) pins_run_ |= 1u << unsigned(c.op);
   if (!has_device_driver()) return run_on_host(c, runs);
+  // Messages of the call that failed may still write to its copies.
+  if (joint_.has_failed()) return raise(c, joint_.failure());
   if (const int failure = code_of([&] { return host_copies_.prepare(c, caller()); }))
     return raise(c, failure);
   if (const int failure = run_on_host(host_copies_.on_host(), runs)) return failure;
-  return raise(c, host_copies_.finish());
+  return raise(c, code_of([&] { return host_copies_.finish(); }));
 }
 
 // Ranks that wait for this rank in an arm of railpass can thus see that the calls differ.

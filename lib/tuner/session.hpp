@@ -189,6 +189,7 @@ class session final : slot_tenant {
                 const asked_size* asked);
   // Whether the arm that runs for `a` is the arm that the context has chosen.
   static bool is_chosen(const select::timed_call& chosen, const arm& a, const arm& runs);
+  bool is_lost(const algorithm& a, const call& c) const;
   // Also checks the result: collective. On all ranks in the same call.
   int run_checked(const call& c, const arm& a, const select::timed_call& chosen,
                   const asked_size* asked);
@@ -271,7 +272,7 @@ class session final : slot_tenant {
   // Makes the exclusions those of all ranks. Collective. Returns an MPI error code.
   int unite_exclusions(const least_of_ranks& least);
   // After a synchronisation in which a rank told of exclusions from its other communicators.
-  // Collective. A failure ends tuning.
+  // Collective. After a failure, all later calls fail.
   void learn_exclusions();
   // The arm that runs a call for which `a` was chosen: `a`, or native if the call is not eligible
   // for `a`; if native is excluded, another arm. Equal on all ranks.

@@ -117,10 +117,14 @@ void tuned_contexts::stop_waiting(int context, const describing& describe) {
   try {
     std::unique_ptr<select::policy> chosen = policy_of(described(describe), context);
     const std::unique_lock lock = guard();
-    steps().change_policy(context, std::move(chosen));
+    // A policy that has learnt is kept unless it lacks an arm, or has one that is lost.
+    const select::policy* const before = steps().policy_of(context);
+    if (!before || !std::ranges::equal(before->arms(), chosen->arms(), {}, &select::arm_prior::arm,
+                                       &select::arm_prior::arm))
+      steps().change_policy(context, std::move(chosen));
   } catch (const error& problem) {
-    complain("", problem.what(), "; the context stays native");
-  } catch (const std::bad_alloc&) {  // the context stays native
+    complain("", problem.what(), "; the context keeps its policy");
+  } catch (const std::bad_alloc&) {  // the context keeps its policy
   }
 }
 

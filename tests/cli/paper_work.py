@@ -41,8 +41,8 @@ class Program(ProgramTest):
                                 (*verify, "0"): "--ranks: 0 is not in the range 1 to 4096 ",
                                 verify: "--ranks: the value is missing ",
                                 ("run", "-n", "0x2", "x"): "--ranks: '0x2' is not a number ",
-                                ("run", "-n", 10 ** 20, "x"): f"--ranks: '{10 ** 20}' is too large ",
-                                ("tune", "x", "--runs", -5): "--runs: '-5' is not a whole number ",
+                                ("run", "-n", 10 ** 20, "x"): f"--ranks: '{10 ** 20}' is out of range ",
+                                ("tune", "x", "--runs", -5): "--runs: '-5' is negative ",
                                 ("tune", "x", "--confidence", "nan"): "--confidence: 'nan' is not finite ",
                                 ("knowledge", "prune", "--older-than", "0x10"):
                                 "--older-than: '0x10' is not a number ",

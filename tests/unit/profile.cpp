@@ -519,6 +519,9 @@ TEST_CASE("the mark of an MPI library has no names of users and hosts") {
         "Open MPI v5.0.3, package: Open MPI Distribution, ident: 5.0.3");
   CHECK(mark("made by jo@login7") == "made by ");
   CHECK(mark("@") == "");
+  const fingerprint of_railpass_0_1{.mpi_library = "Open MPI v5.0.3, package: Open MPI jo@host X"};
+  CHECK(mismatch(of_railpass_0_1, files::this_machine(1, of_railpass_0_1.mpi_library))
+            .find("MPI library") == std::string::npos);
 }
 
 TEST_CASE("JSON nested without end is refused with its place") {

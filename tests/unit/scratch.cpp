@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The scratch memory of calls: a thread keeps one piece for its next call, and calls that are under
-// way at once have different ones.
+// The scratch memory of calls: a thread keeps the pieces of one call for its next call, and calls
+// that are under way at once have different ones.
 #include "lib/exec/scratch.hpp"
 
 #include "lib/exec/memory.hpp"
@@ -81,6 +81,21 @@ TEST_CASE("calls that follow one another share their scratch memory, whoever mak
           one.memory.lay_out(one.plan);
           one.memory.give_back();
         }) == 1);
+}
+
+TEST_CASE("a call of several pieces finds them again, in whichever order it needs them") {
+  scratch_memory::free_spare();
+  std::vector<std::int64_t> bytes{1000, 300'000, 20'000};
+  std::ranges::sort(bytes);
+  do {
+    const auto call = [&] {
+      scratch_memory pieces[3];
+      for (std::size_t i = 0; i < bytes.size(); ++i) pieces[i].borrow(bytes[i]);
+      for (scratch_memory& one : pieces) one.give_back();
+    };
+    call();
+    CHECK(allocated_in(call) == 0);
+  } while (std::ranges::next_permutation(bytes).found);
 }
 
 TEST_CASE("calls that are under way at once have different scratch memory") {

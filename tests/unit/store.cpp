@@ -713,10 +713,15 @@ TEST_CASE("a run counts once for a plan, in however many sources it is") {
   knowledge::stored_run joined = store::contents(one.path()).machines.at(0).runs.at(0);
   joined.ids.push_back(store::new_id("2026-02-01T12:00:00Z"));
   files::write_text(file, files::to_json(knowledge::collection{.runs = {joined}}));
-  const std::vector<std::string> overlapping{one.path().string(), file};
+  std::vector<std::string> overlapping{one.path().string(), file};
+  CHECK(store::latest_machine_of(overlapping, problems).contexts[0].runs == 2);
+  CHECK(problems.empty());
+  joined.ids.back() = store::new_id("2026-02-02T12:00:00Z");
+  overlapping.push_back(exported.file("more.json"));
+  files::write_text(overlapping.back(), files::to_json(knowledge::collection{.runs = {joined}}));
   CHECK(store::latest_machine_of(overlapping, problems).contexts[0].runs == 2);
   REQUIRE(problems.size() == 1);
-  CHECK_THAT(problems[0], ContainsSubstring(file + ": 1 of 2 joined runs"));
+  CHECK_THAT(problems[0], ContainsSubstring(overlapping.back() + ": 1 of 2 joined runs"));
 }
 
 TEST_CASE("a stop request ends the reading and the writing of a database") {

@@ -36,7 +36,7 @@ struct surroundings {
   friend auto operator<=>(const surroundings&, const surroundings&) = default;
 };
 inline surroundings surroundings_of(const run_record& r) {
-  return {r.machine.mpi_library, r.was.kernel, r.was.drivers};
+  return {without_names(r.machine.mpi_library), r.was.kernel, r.was.drivers};
 }
 
 /// "MPI library A instead of B, kernel C instead of D".

@@ -230,6 +230,7 @@ class guarded_policy : public policy {
 // ---- learning
 
 inline void guarded_policy::learn(const arm_book& book) {
+  if (!book_) learnt_at_ = book.calls_before();
   book_ = &book;
   // Without calls of native, the calls of the arm in use show the state of the machine.
   std::vector<double> native_s;  // for comparisons
