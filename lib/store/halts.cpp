@@ -200,6 +200,14 @@ void halt_file::write(const knowledge::halted_rank& r) {
 
 namespace {
 
+std::optional<lease> take_in_turn(const fs::path& folder, int tries) {
+  for (;;) {
+    if (std::optional<lease> mine = lease::take(folder)) return mine;
+    if (--tries <= 0) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 // The first look is without a lease: of many processes that come at the same time, few find
 // something to do. Nothing if it is never this process' turn.
 std::optional<std::vector<std::string>> judge_in_turn(const fs::path& own, const std::string& here,
@@ -212,11 +220,7 @@ std::optional<std::vector<std::string>> judge_in_turn(const fs::path& own, const
   };
   std::vector<std::string> said;
   if (const auto [over, corrupt] = look(); over.empty() && corrupt.empty()) return said;
-  std::optional<lease> mine = lease::take(folder_in(own));
-  while (!mine && --tries > 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    mine = lease::take(folder_in(own));
-  }
+  const std::optional<lease> mine = take_in_turn(folder_in(own), tries);
   if (!mine) return std::nullopt;
   const auto [over, corrupt] = look();
   for (const auto& [path, sentence] : corrupt) {
