@@ -266,6 +266,13 @@ TEST_CASE("untried arms are tried as long as first calls have cost little") {
   of_lucky.add(std::vector<observation>{{0, 1e-5}, {1, 1e-5}, {2, 1e-5}}, 3);
   lucky.learn(of_lucky);
   CHECK(lucky.plan({.calls = 3}).explore.size() == 26);
+  // A policy that begins in the midst of a context has not earned by the calls before.
+  guarded_policy late(std::make_unique<stubborn>(31, 0, tries));
+  arm_book of_late;
+  of_late.add(std::vector<observation>{{0, 1e-5}}, 100000);
+  of_late.add(std::vector<observation>{{0, 1e-5}}, 100001);
+  late.learn(of_late);
+  CHECK(late.plan({.calls = 100001}).explore.size() == 8);
 }
 
 namespace {
