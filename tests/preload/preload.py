@@ -669,7 +669,7 @@ class Preloaded(unittest.TestCase):
         folder = Path(self.path("spawned"))
         folder.mkdir()
         done = self.start(program, preload=(PRELOAD,), RAILPASS_TRACE=folder / "trace",
-                          RAILPASS_STATS=folder / "stats")
+                          RAILPASS_STATS=folder / "stats", RAILPASS_POLICY="round_robin")
         self.assertEqual(done.stdout, self.start(program).stdout)
         found = sorted(re.sub("[0-9]{2,}", "PID", file.name) for file in folder.iterdir())
         self.assertEqual(found, ["stats", "stats.spawnedPID", "trace.0", "trace.1",
