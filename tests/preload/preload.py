@@ -666,11 +666,14 @@ class Preloaded(unittest.TestCase):
 
     def test_spawned_programs_have_files_of_their_own(self):
         program = self.program("spawning.c")
+        control = self.run_ranks(program)
+        if control.returncode != 0:
+            self.skipTest(f"without railpass, too, {FAMILY} spawns no ranks: {control.stderr}")
         folder = Path(self.path("spawned"))
         folder.mkdir()
         done = self.start(program, preload=(PRELOAD,), RAILPASS_TRACE=folder / "trace",
                           RAILPASS_STATS=folder / "stats", RAILPASS_POLICY="round_robin")
-        self.assertEqual(done.stdout, self.start(program).stdout)
+        self.assertEqual(done.stdout, control.stdout)
         found = sorted(re.sub("[0-9]{2,}", "PID", file.name) for file in folder.iterdir())
         self.assertEqual(found, ["stats", "stats.spawnedPID", "trace.0", "trace.1",
                                  "trace.spawnedPID.0", "trace.spawnedPID.1"])

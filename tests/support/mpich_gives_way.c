@@ -11,6 +11,10 @@ unsigned ucp_worker_progress(void* worker) {
   static unsigned (*progress)(void*);
   static __thread int in_vain;
   if (!progress) progress = (unsigned (*)(void*))dlsym(RTLD_NEXT, "ucp_worker_progress");
+  if (!progress) { /* MPI is a plug-in's */
+    void* const ucp = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    progress = (unsigned (*)(void*))dlsym(ucp, "ucp_worker_progress");
+  }
   const unsigned moved = progress(worker);
   if (moved > 0) {
     in_vain = 0;
