@@ -54,7 +54,7 @@ int world_rank() {
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank;
 }
-// Before the program disconnects from its parents.
+// Before the program disconnects from its parents. SMPI does not know this function, and ends.
 bool is_spawned() {
   MPI_Comm parents = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parents);
@@ -150,7 +150,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
     : values_(std::move(read.values)),
       world_rank_(world_rank()),
       world_size_(world_size()),
-      is_spawned_(is_spawned()),
+      writes_as_spawned_((!values_.stats.empty() || !values_.trace.empty()) && is_spawned()),
       mpi_library_(mpi_library()),
       began_s_(clock_()),
       keep_after_s_(world_rank_ == 0 ? first_keeping_s : first_telling_s),
@@ -184,7 +184,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
 }
 
 std::string process::file_of_program(const std::string& name) const {
-  return is_spawned_ ? name + ".spawned" + std::to_string(::getpid()) : name;
+  return writes_as_spawned_ ? name + ".spawned" + std::to_string(::getpid()) : name;
 }
 
 // A rank that cannot follow its plan must not be tuned in another way.

@@ -244,7 +244,7 @@ class process {
   bool keeps_knowledge_ = values_.enable && values_.knowledge != "off";
   clock_function clock_ = steady_clock_s;
   const int world_rank_, world_size_;
-  const bool is_spawned_;
+  const bool writes_as_spawned_;  // see file_of_program()
   const std::string mpi_library_;
   double began_s_ = 0;
   std::atomic<double> keep_after_s_;  // seconds since began_s_
