@@ -69,8 +69,8 @@ class replacement {
   bool done_ = false;
 };
 
-// What a path stands for: the file behind links, or a descriptor of this process, such as that
-// behind /dev/stdout, whose file other writers hold open and which must not be replaced.
+// The file behind a path's links, or a descriptor of this process, such as standard output behind
+// /dev/stdout. Other writers hold the file of a descriptor open, so the file must not be replaced.
 struct destination {
   std::filesystem::path file;
   file_descriptor descriptor{};

@@ -140,8 +140,8 @@ T read(const plain_json& document, const std::string& name) {
 
 }  // namespace
 
-// Threads that nobody waits for may come here while the process ends, when OpenSSL would have freed
-// all that it needs. Has no effect if the program has used OpenSSL before.
+// Some threads may come here while the process ends, when OpenSSL would have freed its memory.
+// The option has no effect if the program has used OpenSSL before.
 std::string digest_of(std::string_view text) {
   [[maybe_unused]] static const int stays = ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
