@@ -178,7 +178,7 @@ class machine {
       throw error(folder_.path() + ": " + why + "; name another folder");
   }
 
-  // Empty if a launch is placed as the first launch on as many ranks.
+  // Empty if a launch is placed as the first launch on this number of ranks.
   static std::string other_placement(const launch_record& one,
                                      const std::vector<launch_record>& all) {
     if (!one.failure.empty()) return {};

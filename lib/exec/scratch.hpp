@@ -15,7 +15,7 @@ namespace railpass::internal {
 
 namespace detail {
 
-// Per thread, as many pieces as a call needs: for its schedule and for two packed copies. Has no
+// A thread's spare memory: pieces for a call's schedule and for two packed copies. There is no
 // destructor, because programs make calls after destructors have run.
 struct spare_scratch {
   struct piece {
@@ -27,7 +27,7 @@ struct spare_scratch {
 
   piece& smallest() { return *std::ranges::min_element(pieces, {}, &piece::bytes); }
   piece& largest() { return *std::ranges::max_element(pieces, {}, &piece::bytes); }
-  /// The smallest of so many bytes; null: none.
+  /// The smallest piece of at least `bytes` bytes; null: none.
   piece* smallest_of(std::int64_t bytes) {
     piece* best = nullptr;
     for (piece& one : pieces)

@@ -74,7 +74,7 @@ extern "C" {
   return destroy ? destroy(context) : uninitialized;
 }
 
-/// For librailpass: as many contexts as there is room for. Returns how many there are.
+/// For librailpass: copies at most `most` contexts to `room`. Returns the number of all contexts.
 [[gnu::visibility("default")]] std::size_t railpass_level_zero_contexts(void** room,
                                                                         std::size_t most) {
   const std::lock_guard lock(noting);

@@ -52,7 +52,7 @@ std::future<void> start_task(Work work) {
   return done;
 }
 
-// Not valid without a thread. Work that nobody waits for continues until the process ends.
+// The future is invalid if the system gives no thread. Work continues until the process ends.
 template <class Result, class Work>
 std::future<Result> start_work(Work work) {
   auto task = std::make_shared<std::packaged_task<Result()>>(std::move(work));
